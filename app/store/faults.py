@@ -1,0 +1,62 @@
+"""What a database error means for the work that met it."""
+
+from enum import StrEnum
+
+from sqlalchemy.exc import DBAPIError
+
+from app.model.errors import IntegrityFailure, ResourceExhausted, ThinkledgerError, Unavailable
+
+
+class Fault(StrEnum):
+    """The kinds of database errors that are treated differently."""
+
+    ROW = "row"  # a constraint or a value: the row's own fault, its neighbours are fine
+    BUSY = "busy"  # another process holds the lock
+    FULL = "full"  # no space left
+    IO = "io"  # the disk failed
+    DAMAGED = "damaged"  # the file is no longer a sound database
+
+
+_BY_NAME = {
+    "SQLITE_BUSY": Fault.BUSY,
+    "SQLITE_LOCKED": Fault.BUSY,
+    "SQLITE_FULL": Fault.FULL,
+    "SQLITE_IOERR": Fault.IO,
+    "SQLITE_CANTOPEN": Fault.IO,
+    "SQLITE_READONLY": Fault.IO,
+    "SQLITE_PROTOCOL": Fault.BUSY,
+    "SQLITE_CORRUPT": Fault.DAMAGED,
+    "SQLITE_NOTADB": Fault.DAMAGED,
+}
+
+
+def classify(error: DBAPIError | OverflowError | UnicodeEncodeError) -> Fault:
+    """The kind of `error`; what is not known by name is the row's own fault."""
+    name = str(getattr(getattr(error, "orig", None), "sqlite_errorname", ""))
+    for prefix, fault in _BY_NAME.items():
+        if name.startswith(prefix):
+            return fault
+    message = str(error).lower()
+    if "database is locked" in message:
+        return Fault.BUSY
+    if "disk is full" in message:
+        return Fault.FULL
+    if "malformed" in message or "not a database" in message:
+        return Fault.DAMAGED
+    return Fault.IO if "disk i/o" in message else Fault.ROW
+
+
+def as_error(fault: Fault, cause: BaseException) -> ThinkledgerError:
+    """The sentence for a person when the work is given up because of `fault`."""
+    detail = str(getattr(cause, "orig", None) or cause)
+    match fault:
+        case Fault.BUSY:
+            return Unavailable(f"The store is busy: another process holds its lock ({detail}). Try again.")
+        case Fault.FULL:
+            return ResourceExhausted(f"The disk of the store is full ({detail}). Free some space and try again.")
+        case Fault.IO:
+            return ResourceExhausted(f"The disk of the store failed ({detail}). Check it, then `thinkledger verify`.")
+        case Fault.DAMAGED:
+            return IntegrityFailure(f"The store is damaged ({detail}). Stop all workers and restore a backup.")
+        case Fault.ROW:
+            return ThinkledgerError(f"The store refused a row ({detail}).")

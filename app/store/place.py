@@ -1,0 +1,145 @@
+"""Where a store lies, and whether it may lie there. Everything here happens before the first connection."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.model.errors import IntegrityFailure, NotFound, Refused, ResourceExhausted, UsageError
+
+APPLICATION_ID = 0x54686C67  # "Thlg", at byte 68 of the file (sqlite.org/fileformat.html)
+_HEADER = b"SQLite format 3\x00"
+
+# flock and the shared memory of WAL mode mean nothing across hosts, so these are refused without an override.
+NETWORK_FILE_SYSTEMS = frozenset(
+    ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "gpfs", "beegfs", "beegfs_nodev", "pvfs2", "orangefs", "ocfs2", "gfs2", "fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.gcsfuse", "fuse.juicefs", "fuse.rclone", "davfs", "ncpfs", "panfs"]
+)
+
+_open_here: dict[tuple[int, int], int] = {}  # (device, inode) -> stores open in this process
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The file of a store and what lies beside it."""
+
+    path: Path  # resolved: two names of one file are one place
+
+    @property
+    def workers(self) -> Path:
+        """The folder of the workers' lock files."""
+        return self.path.with_name(self.path.name + ".workers")
+
+    @property
+    def url(self) -> str:
+        return f"sqlite+aiosqlite:///{self.path}"
+
+    def size(self) -> int:
+        """Bytes of the file and its WAL, from `stat`: opening either would drop SQLite's locks."""
+        files = (self.path, self.path.with_name(self.path.name + "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+
+def locate(db: str) -> Place:
+    """The place that `--db` names: a path, or a URL `sqlite:///PATH`."""
+    if db.startswith("sqlite:///"):
+        db = db.removeprefix("sqlite:///")
+    elif "://" in db:
+        raise UsageError(
+            f"--db {db.split('://')[0]}://...: only SQLite files are supported. Give a path or sqlite:///PATH."
+        )
+    if not db:
+        raise UsageError("--db is empty. Give the path of a store, for example ./thinkledger.db.")
+    return Place(Path(db).expanduser().resolve())
+
+
+def check(place: Place, *, create: bool) -> None:
+    """Refuse a place where a store must not or cannot lie; nothing is created or changed by it."""
+    folder = place.path.parent
+    if not folder.is_dir():
+        raise NotFound(f"{folder} is no folder, so no store can lie there. Create it first.")
+    kind = file_system_of(place.path if place.path.exists() else folder, Path("/proc/self/mountinfo"))
+    if kind in NETWORK_FILE_SYSTEMS:
+        raise Refused(
+            f"{place.path} lies on a network file system ({kind}), where SQLite's locks do not hold. "
+            "Put the store on a local disk."
+        )
+    if not place.path.exists():
+        _check_missing(place, create=create)
+        return
+    _check_present(place)
+
+
+def _check_missing(place: Place, *, create: bool) -> None:
+    if not create:
+        raise NotFound(
+            f"There is no store at {place.path}. `thinkledger import NAME FILE` makes one; --db names another."
+        )
+    if not os.access(place.path.parent, os.W_OK):
+        raise ResourceExhausted(
+            f"{place.path.parent} cannot be written, so no store can be made there. Choose another with --db."
+        )
+
+
+def _check_present(place: Place) -> None:
+    facts = place.path.stat()
+    if not stat.S_ISREG(facts.st_mode):
+        raise UsageError(f"{place.path} is no regular file, so it is no store. --db names another.")
+    if (facts.st_dev, facts.st_ino) in _open_here:
+        return  # reading it by another descriptor would drop the locks of the connections that are open
+    if not os.access(place.path, os.R_OK):
+        raise ResourceExhausted(f"{place.path} cannot be read by this user.")
+    if not (os.access(place.path, os.W_OK) and os.access(place.path.parent, os.W_OK)):
+        raise ResourceExhausted(
+            f"{place.path} or its folder cannot be written by this user. SQLite needs both, even for reading a live store."
+        )
+    _check_header(place)
+
+
+def _check_header(place: Place) -> None:
+    with place.path.open("rb") as file:
+        header = file.read(100)
+    if not header:
+        return  # made by a start that went no further: an empty store
+    if not header.startswith(_HEADER):
+        raise IntegrityFailure(
+            f"{place.path} is no SQLite file, and nothing in it was touched. --db names another file."
+        )
+    if len(header) < 100:
+        raise IntegrityFailure(f"{place.path} is cut off within its first 100 bytes. Restore it from a backup.")
+    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        raise UsageError(
+            f"{place.path} is a database of another program, and nothing in it was touched. --db names another file."
+        )
+
+
+def file_system_of(path: Path, mountinfo: Path) -> str | None:
+    """The type of the file system that holds `path`, or None where the system does not tell (proc(5), mountinfo)."""
+    if not mountinfo.exists():
+        return None
+    best, kind = -1, None
+    for line in mountinfo.read_text(errors="surrogateescape").splitlines():
+        fields, _, rest = line.partition(" - ")
+        mount = Path(fields.split()[4].encode().decode("unicode_escape"))
+        if path.is_relative_to(mount) and len(mount.parts) >= best:
+            best, kind = len(mount.parts), rest.split()[0]
+    return kind
+
+
+def opened(place: Place) -> None:
+    """Note that this process holds connections to the place; see `_check_present`."""
+    facts = place.path.stat()
+    key = (facts.st_dev, facts.st_ino)
+    _open_here[key] = _open_here.get(key, 0) + 1
+
+
+def closed(place: Place) -> None:
+    """Note that connections were closed. A file that was removed meanwhile keeps its note: harmless."""
+    if not place.path.exists():
+        return
+    facts = place.path.stat()
+    key = (facts.st_dev, facts.st_ino)
+    left = _open_here.get(key, 0) - 1
+    if left > 0:
+        _open_here[key] = left
+    else:
+        _open_here.pop(key, None)

@@ -1,0 +1,119 @@
+"""A store that is open: its writer, its readers, its clock."""
+
+import os
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import anyio
+from sqlalchemy import Connection, insert, select
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.store import place as places
+from app.store import schema
+from app.store.engines import reading_engine, writing_engine
+from app.store.faults import as_error, classify
+from app.store.place import Place
+from app.store.tables import META
+from app.store.transaction import Reads
+from app.store.writer import Operation, Writer
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def wall_ms() -> int:
+    """Milliseconds since 1970 by the wall clock; for display and deadlines, never for liveness."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """An open store. `write` for changes, `snapshot` for reading."""
+
+    place: Place
+    store_id: str
+    epoch: int
+    now_ms: Callable[[], int]
+    _writer: Writer
+    _reader: AsyncEngine
+
+    async def write(self, operation: Operation[Item, Result], item: Item, *, first: bool = False) -> Result:
+        """Run `operation` on `item` in the writer's next group; returns after its commit."""
+        return await self._writer.do(operation, item, first=first)
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Reads]:
+        """One consistent view of what is committed. Keep it short: an open one pins the WAL."""
+        try:
+            async with self._reader.connect() as connection:
+                yield Reads(connection)
+        except DBAPIError as error:
+            raise as_error(classify(error), error) from error
+
+    async def seq(self) -> int:
+        """The number of the newest transaction that changed rows."""
+        async with self.snapshot() as reads:
+            return int(await reads.value(select(META.c.seq)))
+
+
+@asynccontextmanager
+async def open_store(
+    db: str,
+    *,
+    create: bool = False,
+    patient: bool = False,
+    now_ms: Callable[[], int] = wall_ms,
+    on_trouble: Callable[[str], None] = lambda _text: None,
+) -> AsyncIterator[Store]:
+    """Open the store that `db` names; with `create`, an empty one is made where there is none.
+
+    Raises, and creates nothing, for a file that is not ours, another schema, a folder that cannot be written and a
+    network file system. Everything asked of the writer is committed before this ends.
+    """
+    place = places.locate(db)
+    places.check(place, create=create)
+    writing = writing_engine(place)
+    reading = reading_engine(place)
+    try:
+        if not place.path.exists():
+            os.close(os.open(place.path, os.O_CREAT | os.O_RDWR, 0o600))
+        places.opened(place)
+        try:
+            store_id, epoch = await _prepare(writing, now_ms)
+            writer = Writer(writing, now_ms, patient=patient, on_trouble=on_trouble)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(writer.run)
+                try:
+                    yield Store(place, store_id, epoch, now_ms, writer, reading)
+                finally:
+                    writer.close()
+        finally:
+            places.closed(place)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await reading.dispose()
+            await writing.dispose()
+
+
+async def _prepare(engine: AsyncEngine, now_ms: Callable[[], int]) -> tuple[str, int]:
+    """Make or check the schema under the write lock; the store's id and epoch."""
+    with anyio.CancelScope(shield=True):
+        try:
+            async with engine.begin() as connection:
+                await connection.run_sync(_make_or_check, now_ms())
+                row = (await connection.execute(select(META.c.store_id, META.c.epoch))).one()
+        except DBAPIError as error:
+            raise as_error(classify(error), error) from error
+    return str(row.store_id), int(row.epoch)
+
+
+def _make_or_check(connection: Connection, now_ms: int) -> None:
+    was_empty = schema.present(connection) is None
+    schema.ensure(connection)
+    if was_empty:
+        connection.execute(insert(META).values(id=1, store_id=uuid.uuid4().hex, created_ms=now_ms))

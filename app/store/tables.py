@@ -1,0 +1,401 @@
+"""The tables of a store. Times are integer milliseconds since 1970; states and verdicts are text with a CHECK."""
+
+from typing import Any, cast
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlmodel import Field, SQLModel
+
+from app.model.states import JobState
+from app.model.verdicts import Verdict
+
+STRICT = {"sqlite_strict": True}
+
+
+def _one_of(column: str, values: type[JobState] | type[Verdict]) -> str:
+    return f"{column} IN ({', '.join(repr(str(value)) for value in values)})"
+
+
+def _partial(name: str, where: str, *columns: str, unique: bool = False) -> Index:
+    """An index of the few rows that `where` names: a claim costs the same at ten thousand jobs and at three million."""
+    return Index(name, *columns, unique=unique, sqlite_where=text(where), postgresql_where=text(where))
+
+
+def _key() -> Any:
+    return Field(default=None, sa_column=Column(Integer, primary_key=True))
+
+
+def _integer(default: int | None = None, *, null: bool = False) -> Any:
+    server_default = None if default is None else text(str(default))
+    return Field(default=default, sa_column=Column(Integer, nullable=null, server_default=server_default))
+
+
+def _text(default: str | None = None, *, null: bool = False) -> Any:
+    server_default = None if default is None else text(f"'{default}'")
+    return Field(default=default, sa_column=Column(Text, nullable=null, server_default=server_default))
+
+
+def _blob(*, null: bool = False) -> Any:
+    return Field(default=None, sa_column=Column(LargeBinary, nullable=null))
+
+
+def _to(target: str, *, null: bool = False, primary: bool = False) -> Any:
+    column: Column[Any] = Column(Integer, ForeignKey(target), nullable=null, primary_key=primary)
+    return Field(default=None, sa_column=column)
+
+
+class Meta(SQLModel, table=True):
+    """The one row about the store itself."""
+
+    __tablename__ = "meta"
+    __table_args__ = (CheckConstraint("id = 1", name="one_row"), STRICT)
+    id: int = _key()
+    store_id: str = _text()
+    created_ms: int = _integer()
+    seq: int = _integer(0)  # grows by one in every transaction that changes rows
+    epoch: int = _integer(0)  # a restore writes a new one, which makes every older lease void
+    parser_version: int = _integer(0)  # the newest parser that wrote readings here
+
+
+class Dataset(SQLModel, table=True):
+    """A named, ordered set of samples from one source."""
+
+    __tablename__ = "dataset"
+    __table_args__ = (UniqueConstraint("name", name="dataset_name"), STRICT)
+    id: int = _key()
+    name: str = _text()
+    created_ms: int = _integer()
+    config: str = _text("{}")  # JSON: model, sampling, thinking, profile, gate (app.model.config)
+    max_attempts: int = _integer(5)
+    rank: int = _integer(0)  # lower is asked first
+    claimed_ms: int = _integer(0)  # equals take turns: least recently claimed first
+
+
+class Source(SQLModel, table=True):
+    """One imported file of a dataset. A file that adds nothing and is known already leaves no second row."""
+
+    __tablename__ = "source"
+    __table_args__ = (
+        CheckConstraint("sha256 IS NULL OR finished_ms IS NOT NULL", name="hashed_to_its_end"),
+        Index("source_content", "dataset_id", "sha256"),
+        STRICT,
+    )
+    id: int = _key()
+    dataset_id: int = _to("dataset.id")
+    name: str = _text()
+    sha256: str | None = _text(null=True)  # of the file's bytes; null while it was not read to its end
+    rows: int = _integer()  # lines that hold something, rejects included
+    rejected: int = _integer(0)
+    started_ms: int = _integer()
+    finished_ms: int | None = _integer(null=True)  # null: the import was cut off, or is running
+
+
+class Hold(SQLModel, table=True):
+    """A reason not to claim from a dataset; it is held while any row stands."""
+
+    __tablename__ = "hold"
+    __table_args__ = (CheckConstraint("kind IN ('person', 'gate', 'alarm')", name="hold_kind"), STRICT)
+    dataset_id: int = _to("dataset.id", primary=True)
+    kind: str = Field(sa_column=Column(Text, primary_key=True))
+    reason: str = _text()
+    since_ms: int = _integer()
+    since_seq: int = _integer()
+
+
+class Sample(SQLModel, table=True):
+    """One row to answer, written once. Equal rows of a file are told apart by `occurrence`."""
+
+    __tablename__ = "sample"
+    __table_args__ = (
+        UniqueConstraint("dataset_id", "sample_id", name="sample_name"),
+        UniqueConstraint("dataset_id", "base_id", "occurrence", name="sample_occurrence"),
+        STRICT,
+    )
+    id: int = _key()
+    dataset_id: int = _to("dataset.id")
+    sample_id: str = _text()
+    base_id: str = _text()  # the id as the row gave it, or the hash of its content
+    occurrence: int = _integer(1)
+    content_sha256: str = _text()  # of the canonical JSON of {messages, tools}
+    messages: str = _text()  # JSON list in the normal form
+    tools: str | None = _text(null=True)  # JSON list, or null for none
+    params: str | None = _text(null=True)  # JSON of settings that this row overrides
+    source_id: int | None = _to("source.id", null=True)
+    source_row: int = _integer(0)  # line number in its file, from 1
+
+
+class Job(SQLModel, table=True):
+    """The work "get an accepted response for this sample". Narrow: never a body."""
+
+    __tablename__ = "job"
+    __table_args__ = (
+        UniqueConstraint("dataset_id", "sample_id", "replica", name="job_name"),
+        UniqueConstraint("dataset_id", "ordinal", "replica", name="job_order"),
+        CheckConstraint(_one_of("state", JobState), name="job_state"),
+        CheckConstraint(_one_of("verdict", Verdict), name="job_verdict"),
+        CheckConstraint("(state = 'leased') = (lease_worker IS NOT NULL)", name="leased_by_somebody"),
+        CheckConstraint("(state = 'leased') = (lease_deadline_ms IS NOT NULL)", name="leased_until"),
+        CheckConstraint("(state = 'waiting') = (due_ms IS NOT NULL)", name="waiting_until"),
+        CheckConstraint(
+            "state <> 'done' OR (verdict IS NOT NULL AND finished_ms IS NOT NULL)", name="done_has_a_verdict"
+        ),
+        CheckConstraint(
+            "state <> 'failed' OR (cause IS NOT NULL AND finished_ms IS NOT NULL)", name="failed_has_a_cause"
+        ),
+        CheckConstraint("attempt >= 0 AND tries >= 0 AND expiries >= 0", name="job_counts"),
+        Index("job_sample", "sample_ref"),
+        _partial("job_ready", "state = 'ready'", "dataset_id", "rank", "id"),
+        _partial("job_waiting", "state = 'waiting'", "dataset_id", "due_ms"),
+        _partial("job_leased", "state = 'leased'", "lease_worker", "lease_deadline_ms"),
+        _partial("job_failed", "state = 'failed'", "dataset_id", "ordinal"),
+        STRICT,
+    )
+    id: int = _key()
+    dataset_id: int = _to("dataset.id")
+    sample_ref: int = _to("sample.id")
+    sample_id: str = _text()
+    ordinal: int = _integer()  # import order in the dataset, from 1
+    replica: int = _integer(0)
+    state: str = _text(JobState.READY)
+    rank: int = _integer(0)  # lower is asked first
+    due_ms: int | None = _integer(null=True)
+    attempt: int = _integer(0)  # the fence: grows at every claim, and only there
+    tries: int = _integer(0)  # counted failures
+    expiries: int = _integer(0)  # leases that ended with their holder's death or deadline
+    lease_worker: int | None = _to("worker.id", null=True)
+    lease_deadline_ms: int | None = _integer(null=True)
+    cause: str | None = _text(null=True)  # of the latest failure
+    finished_ms: int | None = _integer(null=True)
+    # Copies of the current reading of the accepted response, written with it in one transaction.
+    verdict: str | None = _text(null=True)
+    expected: int | None = _integer(null=True)
+    finish_reason: str | None = _text(null=True)
+    reasoning_chars: int | None = _integer(null=True)
+    content_chars: int | None = _integer(null=True)
+    completion_tokens: int | None = _integer(null=True)
+    latency_ms: int | None = _integer(null=True)
+    preview: str | None = _text(null=True)
+
+
+class Worker(SQLModel, table=True):
+    """One start of a worker process; ids are never reused."""
+
+    __tablename__ = "worker"
+    __table_args__ = (
+        UniqueConstraint("uuid", name="worker_uuid"),
+        CheckConstraint("state IN ('live', 'draining', 'stopped', 'dead')", name="worker_state"),
+        _partial("worker_open", "state IN ('live', 'draining')", "state"),
+        {"sqlite_autoincrement": True, **STRICT},
+    )
+    id: int = _key()
+    uuid: str = _text()
+    name: str = _text()
+    host: str = _text()
+    pid: int = _integer()
+    boot_id: str = _text()
+    version: str = _text()
+    slots: int = _integer()
+    started_ms: int = _integer()
+    heartbeat_ms: int = _integer()
+    beat: int = _integer(0)  # counts renewals; the same number for a whole TTL of the rescuer's own clock means dead
+    ttl_ms: int = _integer()
+    state: str = _text("live")
+    stopped_ms: int | None = _integer(null=True)
+
+
+class Endpoint(SQLModel, table=True):
+    """One identity of a model server: base URL, model and fingerprint. A change makes a new row."""
+
+    __tablename__ = "endpoint"
+    __table_args__ = (UniqueConstraint("base_url", "model", "fingerprint_sha256", name="endpoint_identity"), STRICT)
+    id: int = _key()
+    base_url: str = _text()  # without user info
+    model: str = _text()
+    fingerprint: str = _text()  # JSON of whitelisted fields
+    fingerprint_sha256: str = _text()
+    first_seen_ms: int = _integer()
+    last_seen_ms: int = _integer()
+
+
+class Response(SQLModel, table=True):
+    """A stored body with its HTTP facts. Append-only but for the two seq columns."""
+
+    __tablename__ = "response"
+    __table_args__ = (
+        UniqueConstraint("job_id", "attempt", "turn", name="response_attempt"),
+        CheckConstraint("codec IN ('plain', 'zstd')", name="response_codec"),
+        CheckConstraint("superseded_seq IS NULL OR accepted_seq IS NOT NULL", name="superseded_was_accepted"),
+        _partial(
+            "response_accepted",
+            "accepted_seq IS NOT NULL AND superseded_seq IS NULL",
+            "job_id",
+            "turn",
+            unique=True,
+        ),
+        STRICT,
+    )
+    id: int = _key()
+    job_id: int = _to("job.id")
+    attempt: int = _integer()
+    turn: int = _integer(0)
+    accepted_seq: int | None = _integer(null=True)
+    superseded_seq: int | None = _integer(null=True)
+    late: int = _integer(0)  # came when its attempt was no longer the newest, or after the end
+    worker_id: int | None = _to("worker.id", null=True)
+    endpoint_id: int | None = _to("endpoint.id", null=True)
+    requested_ms: int | None = _integer(null=True)
+    received_ms: int = _integer()
+    http_status: int | None = _integer(null=True)
+    content_type: str | None = _text(null=True)
+    request_id: str | None = _text(null=True)
+    form: str = _text("chat")
+    expected: int = _integer(1)
+    profile: str = _text("think")
+    raw_text_sent: int = _integer(0)
+    scrubbed: int = _integer(0)
+    request: str | None = _text(null=True)  # JSON of all that was sent but messages and tools
+    request_sha256: str | None = _text(null=True)
+    raw_bytes: int = _integer()  # before compression
+    raw_sha256: str = _text()  # of the uncompressed bytes
+    codec: str = _text("plain")
+    raw: bytes = _blob()
+
+
+class Unread(SQLModel, table=True):
+    """A response that is stored and not yet read: as long as it stands here, its job is not offered."""
+
+    __tablename__ = "unread"
+    __table_args__ = (Index("unread_job", "job_id"), STRICT)
+    response_id: int = _to("response.id", primary=True)
+    job_id: int = _to("job.id")
+    worker_id: int | None = _to("worker.id", null=True)
+
+
+class Reading(SQLModel, table=True):
+    """What one parser version sees in a body. Append-only; the newest seq is the current one."""
+
+    __tablename__ = "reading"
+    __table_args__ = (
+        CheckConstraint(_one_of("verdict", Verdict), name="reading_verdict"),
+        CheckConstraint("text_form IN ('plain', 'json')", name="reading_text_form"),
+        STRICT,
+    )
+    response_id: int = _to("response.id", primary=True)
+    seq: int = Field(sa_column=Column(Integer, primary_key=True))
+    parser_version: int = _integer()
+    verdict: str = _text()
+    flags: str = _text("[]")  # JSON list, sorted
+    reasoning: str | None = _text(null=True)  # null: not found; empty: found, and empty
+    content: str | None = _text(null=True)
+    text_form: str = _text("plain")  # json: both texts are ASCII JSON strings (a NUL or a lone surrogate)
+    reasoning_chars: int | None = _integer(null=True)  # code points; SQL's length() stops at NUL
+    content_chars: int | None = _integer(null=True)
+    completion_tokens: int | None = _integer(null=True)
+    preview: str | None = _text(null=True)  # the first characters of the content, safe to bind and to show
+    tool_calls: int | None = _integer(null=True)
+    finish_reason: str | None = _text(null=True)
+    usage: str | None = _text(null=True)  # JSON
+    parts: str | None = _text(null=True)  # JSON: lead, open tag and close tag of a split; the columns hold the rest
+    choices: str | None = _text(null=True)  # JSON of every choice, where there are several
+
+
+class TokenIds(SQLModel, table=True):
+    """The server's token ids of a response: little-endian uint32, zstd."""
+
+    __tablename__ = "token_ids"
+    __table_args__ = (STRICT,)
+    response_id: int = _to("response.id", primary=True)
+    prompt: bytes | None = _blob(null=True)
+    answer: bytes | None = _blob(null=True)
+
+
+class Failed(SQLModel, table=True):
+    """One failed attempt. All are kept, with what came of the body."""
+
+    __tablename__ = "failure"
+    __table_args__ = (Index("failure_job", "job_id", "attempt"), STRICT)
+    id: int = _key()
+    job_id: int = _to("job.id")
+    attempt: int = _integer()
+    at_ms: int = _integer()
+    cause: str = _text()
+    http_status: int | None = _integer(null=True)
+    message: str = _text()
+    counted: int = _integer()
+    worker_id: int | None = _to("worker.id", null=True)
+    endpoint_id: int | None = _to("endpoint.id", null=True)
+    response_id: int | None = _to("response.id", null=True)  # a whole body, stored as a response
+    body: bytes | None = _blob(null=True)  # what came of a body that never ended
+
+
+class Counter(SQLModel, table=True):
+    """How many, kept by triggers: `state:X`, `expected:VERDICT`, `unexpected:VERDICT`, `late`, `tokens`."""
+
+    __tablename__ = "counter"
+    __table_args__ = (STRICT,)
+    dataset_id: int = _to("dataset.id", primary=True)
+    metric: str = Field(sa_column=Column(Text, primary_key=True))
+    n: int = _integer(0)
+
+
+class Bucket(SQLModel, table=True):
+    """What was finished in one minute, for rates and charts; kept by triggers."""
+
+    __tablename__ = "bucket"
+    __table_args__ = (STRICT,)
+    dataset_id: int = _to("dataset.id", primary=True)
+    minute: int = Field(sa_column=Column(Integer, primary_key=True))  # minutes since 1970
+    done: int = _integer(0)
+    failed: int = _integer(0)
+    graded: int = _integer(0)
+    captured: int = _integer(0)
+    tokens: int = _integer(0)
+
+
+class EventRow(SQLModel, table=True):
+    """What happened to the run: worker starts and stops, holds, server changes, a person's actions."""
+
+    __tablename__ = "event"
+    __table_args__ = (Index("event_time", "at_ms"), STRICT)
+    id: int = _key()
+    at_ms: int = _integer()
+    kind: str = _text()
+    dataset_id: int | None = _integer(null=True)
+    worker_id: int | None = _integer(null=True)
+    detail: str = _text("{}")  # JSON
+
+
+METADATA = SQLModel.metadata
+
+
+def table_of(model: type[SQLModel]) -> Table:
+    """The Core table behind a SQLModel class; statements are written with it."""
+    return cast("Table", model.__table__)  # type: ignore[attr-defined]
+
+
+META = table_of(Meta)
+DATASET = table_of(Dataset)
+SOURCE = table_of(Source)
+HOLD = table_of(Hold)
+SAMPLE = table_of(Sample)
+JOB = table_of(Job)
+WORKER = table_of(Worker)
+ENDPOINT = table_of(Endpoint)
+RESPONSE = table_of(Response)
+UNREAD = table_of(Unread)
+READING = table_of(Reading)
+TOKEN_IDS = table_of(TokenIds)
+FAILURE = table_of(Failed)
+COUNTER = table_of(Counter)
+BUCKET = table_of(Bucket)
+EVENT = table_of(EventRow)

@@ -1,0 +1,59 @@
+"""What the stations may do inside a transaction or a snapshot: run named statements, nothing else."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Row, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.base import Executable
+
+from app.model.ids import Seq
+from app.store.tables import META
+
+Params = Mapping[str, Any]
+
+
+class Reads:
+    """Reading, in one consistent view of the store."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    async def rows(self, statement: Executable, params: Params | None = None) -> Sequence[Row[Any]]:
+        """All rows; fetched to the end, so that no cursor pins the WAL."""
+        return (await self._connection.execute(statement, params)).all()
+
+    async def first(self, statement: Executable, params: Params | None = None) -> Row[Any] | None:
+        """The first row, or None."""
+        return (await self._connection.execute(statement, params)).first()
+
+    async def value(self, statement: Executable, params: Params | None = None) -> Any:
+        """The first column of the first row, or None."""
+        row = await self.first(statement, params)
+        return None if row is None else row[0]
+
+
+class Tx(Reads):
+    """Writing. A transaction that changes rows gets the next number of the store."""
+
+    def __init__(self, connection: AsyncConnection, now_ms: int) -> None:
+        super().__init__(connection)
+        self.now_ms = now_ms
+        self._seq: Seq | None = None
+
+    async def seq(self) -> Seq:
+        """The number of this transaction; the first call takes it, so ask only when rows change."""
+        if self._seq is None:
+            bump = update(META).where(META.c.id == 1).values(seq=META.c.seq + 1).returning(META.c.seq)
+            self._seq = Seq(await self.value(bump))
+        return self._seq
+
+    async def run(self, statement: Executable, params: Params | None = None) -> int:
+        """Run one statement; the number of rows it changed."""
+        result: Any = await self._connection.execute(statement, params)
+        return int(result.rowcount)
+
+    async def many(self, statement: Executable, params: Sequence[Params]) -> None:
+        """Run one statement for each of `params`; for inserts whose effect is read back by the caller."""
+        if params:
+            await self._connection.execute(statement, list(params))

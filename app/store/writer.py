@@ -1,0 +1,161 @@
+"""The one writer of a process: it owns the writing connection, and commits what others ask for in groups.
+
+Cancelling a task inside a database call can leave "database is locked" for ever, and more than half of the cancelled
+commits had committed. So nobody else writes: callers send work and wait, and their cancellation touches no transaction.
+A caller is answered after the commit of its group, never before.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import anyio
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.model.errors import ThinkledgerError
+from app.store.faults import Fault, as_error, classify
+from app.store.transaction import Tx
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Operation = Callable[[Tx, Sequence[Item]], Awaitable[Sequence[Result]]]
+
+GROUP = 256  # requests that one transaction takes at most
+_PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_ROW_ERRORS = (OverflowError, UnicodeEncodeError, ThinkledgerError)
+
+
+@dataclass(eq=False, slots=True)
+class _Request:
+    operation: Operation[Any, Any]
+    item: Any
+    done: anyio.Event = field(default_factory=anyio.Event)
+    result: Any = None
+    error: BaseException | None = None
+
+
+class Writer:
+    """Turns single requests into groups, and each group into one transaction.
+
+    `patient`: a group that meets a busy store or a full disk is held and tried again until it goes through, and
+    `on_trouble` is told; otherwise its callers get the error at once.
+    """
+
+    def __init__(
+        self, engine: AsyncEngine, now_ms: Callable[[], int], *, patient: bool, on_trouble: Callable[[str], None]
+    ) -> None:
+        self._engine = engine
+        self._now_ms = now_ms
+        self._patient = patient
+        self._on_trouble = on_trouble
+        self._queue: deque[_Request] = deque()
+        self._wake = anyio.Event()
+        self._closing = False
+        self._broken: ThinkledgerError | None = None
+
+    async def do(self, operation: Operation[Item, Result], item: Item, *, first: bool = False) -> Result:
+        """Run `operation` on `item` in the next group; returns after its commit. `first` overtakes the queue."""
+        if self._broken is not None:
+            raise self._broken
+        request = _Request(operation, item)
+        if first:
+            self._queue.appendleft(request)
+        else:
+            self._queue.append(request)
+        self._wake.set()
+        await request.done.wait()
+        if request.error is not None:
+            raise request.error
+        result: Result = request.result
+        return result
+
+    def close(self) -> None:
+        """Let `run` end once everything that was asked for is committed."""
+        self._closing = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Commit groups until `close`. Ends with the error of a damaged store, after telling every waiting caller."""
+        with anyio.CancelScope(shield=True):
+            while not (self._closing and not self._queue):
+                if not self._queue:
+                    self._wake = anyio.Event()
+                    await self._wake.wait()
+                    continue
+                await self._settle([self._queue.popleft() for _ in range(min(GROUP, len(self._queue)))])
+                if self._broken is not None:
+                    self._refuse_the_rest(self._broken)
+                    raise self._broken
+
+    async def _settle(self, group: list[_Request]) -> None:
+        """Commit the group; one bad row does not take its neighbours along."""
+        error = await self._commit(group)
+        if error is None:
+            answer(group)
+            return
+        if len(group) > 1 and _fault_of(error) is Fault.ROW:
+            for request in group:
+                await self._settle([request])
+            return
+        if _fault_of(error) is Fault.DAMAGED:
+            self._broken = as_error(Fault.DAMAGED, error)
+        answer(group, self._broken or _for_caller(error))
+
+    async def _commit(self, group: list[_Request]) -> BaseException | None:
+        """One transaction for the group, again and again while the trouble is the store's and we are patient."""
+        pauses = iter(_PAUSES_S)
+        while True:
+            try:
+                await self._transaction(group)
+            except (DBAPIError, *_ROW_ERRORS) as error:
+                fault = _fault_of(error)
+                if fault in (Fault.ROW, Fault.DAMAGED) or not self._patient:
+                    return error
+                self._on_trouble(f"{as_error(fault, error)} {len(group)} writes are held and tried again.")
+                await anyio.sleep(next(pauses, _PAUSES_S[-1]))
+            else:
+                return None
+
+    async def _transaction(self, group: list[_Request]) -> None:
+        async with self._engine.begin() as connection:
+            tx = Tx(connection, self._now_ms())
+            for operation, requests in _by_operation(group):
+                results = await operation(tx, [request.item for request in requests])
+                for request, result in zip(requests, results, strict=True):
+                    request.result = result
+
+    def _refuse_the_rest(self, error: ThinkledgerError) -> None:
+        answer(list(self._queue), error)
+        self._queue.clear()
+
+
+def answer(group: list[_Request], error: BaseException | None = None) -> None:
+    """Wake the callers of a group."""
+    for request in group:
+        request.error = error
+        request.done.set()
+
+
+def _by_operation(group: list[_Request]) -> list[tuple[Operation[Any, Any], list[_Request]]]:
+    """Requests of one operation together, operations in the order of their first request."""
+    found: dict[Operation[Any, Any], list[_Request]] = {}
+    for request in group:
+        found.setdefault(request.operation, []).append(request)
+    return list(found.items())
+
+
+def _fault_of(error: BaseException) -> Fault:
+    if isinstance(error, DBAPIError | OverflowError | UnicodeEncodeError):
+        return classify(error)
+    return Fault.ROW
+
+
+def _for_caller(error: BaseException) -> BaseException:
+    """A foreign error is translated once, here; our own goes through as it is."""
+    if isinstance(error, ThinkledgerError):
+        return error
+    translated = as_error(_fault_of(error), error)
+    translated.__cause__ = error
+    return translated
