@@ -1,0 +1,69 @@
+"""Holds: reasons not to claim from a dataset. It is held while any stands."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.leasing import events, statements
+from app.model.ids import DatasetId, JobId
+from app.store.transaction import Tx
+
+
+class HoldKind(StrEnum):
+    """Who holds a dataset."""
+
+    PERSON = "person"  # paused by a person
+    GATE = "gate"  # the first answers were not captured
+    ALARM = "alarm"  # the latest answers were not
+
+
+@dataclass(frozen=True, slots=True)
+class HoldRequest:
+    """One more reason to hold a dataset."""
+
+    dataset: DatasetId
+    kind: HoldKind
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LiftRequest:
+    """The kinds of reasons to take back."""
+
+    dataset: DatasetId
+    kinds: tuple[HoldKind, ...] = tuple(HoldKind)
+
+
+async def hold(tx: Tx, requests: Sequence[HoldRequest]) -> list[bool]:
+    """Whether each reason is new."""
+    return [await _hold_one(tx, request) for request in requests]
+
+
+async def _hold_one(tx: Tx, request: HoldRequest) -> bool:
+    row = {
+        "dataset_id": request.dataset, "kind": request.kind, "reason": request.reason,
+        "since_ms": tx.now_ms, "since_seq": await tx.seq(),
+    }  # fmt: skip
+    new = bool(await tx.rows(statements.hold(), row))
+    if new:
+        await events.note(tx, "held", dataset=request.dataset, by=request.kind, reason=request.reason)
+    return new
+
+
+async def lift(tx: Tx, requests: Sequence[LiftRequest]) -> list[int]:
+    """How many reasons each request took back."""
+    return [await _lift_one(tx, request) for request in requests]
+
+
+async def _lift_one(tx: Tx, request: LiftRequest) -> int:
+    await tx.seq()
+    lifted = await tx.run(statements.lift(), {"dataset": request.dataset, "kinds": list(request.kinds)})
+    if lifted:
+        await events.note(tx, "resumed", dataset=request.dataset, kinds=",".join(request.kinds))
+    return lifted
+
+
+async def cancel(tx: Tx, jobs: Sequence[JobId]) -> list[bool]:
+    """Whether each job was taken out; a done one is not."""
+    await tx.seq()
+    return [bool(await tx.rows(statements.cancel(), {"job": job})) for job in jobs]

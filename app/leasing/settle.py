@@ -1,0 +1,88 @@
+"""Fail: a failed attempt is kept, and its job moves as decided; an earlier response may stand in for it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row
+
+from app.leasing import statements
+from app.model.ids import JobId
+from app.model.lease import Failure, Settle
+from app.model.states import JobState
+from app.store.transaction import Tx
+
+
+async def fail(tx: Tx, failures: Sequence[Failure]) -> list[JobState | None]:
+    """The state that each job moved to, or None where the lease was no longer its holder's."""
+    return [await _fail_one(tx, failure) for failure in failures]
+
+
+async def _fail_one(tx: Tx, failure: Failure) -> JobState | None:
+    await tx.seq()
+    await _note(tx, failure)
+    fence = await tx.first(statements.fence_of(), {"job": failure.lease.job})
+    if fence is None or fence.attempt != failure.lease.attempt or fence.lease_worker != failure.lease.worker:
+        return None
+    to_state = _decide(failure, fence)
+    await tx.run(statements.settle_failure(), _move(tx, failure, to_state))
+    if to_state is JobState.FAILED and await stand_in(tx, failure.lease.job):
+        return JobState.DONE
+    return to_state
+
+
+def _decide(failure: Failure, fence: Row[Any]) -> JobState:
+    used_up = failure.counted and fence.tries + 1 >= fence.max_attempts
+    match failure.settle:
+        case Settle.RELEASE:
+            return JobState.READY
+        case Settle.POSTPONE:
+            return JobState.FAILED if used_up else JobState.WAITING
+        case Settle.GIVE_UP:
+            return JobState.FAILED
+
+
+def _move(tx: Tx, failure: Failure, to_state: JobState) -> dict[str, Any]:
+    return {
+        "job": failure.lease.job,
+        "held_attempt": failure.lease.attempt,
+        "worker": failure.lease.worker,
+        "to_state": to_state,
+        "to_due_ms": failure.due_ms if to_state is JobState.WAITING else None,
+        "to_cause": failure.cause,
+        "counted": int(failure.counted),
+        "ended_ms": tx.now_ms if to_state is JobState.FAILED else None,
+    }
+
+
+async def _note(tx: Tx, failure: Failure) -> None:
+    response = None
+    if failure.response_stored:
+        response = await tx.value(
+            statements.response_of(), {"job": failure.lease.job, "attempt": failure.lease.attempt}
+        )
+    row = {
+        "job_id": failure.lease.job,
+        "attempt": failure.lease.attempt,
+        "at_ms": tx.now_ms,
+        "cause": failure.cause,
+        "http_status": failure.http_status,
+        "message": failure.message,
+        "counted": int(failure.counted),
+        "worker_id": failure.lease.worker,
+        "endpoint_id": failure.endpoint,
+        "response_id": response,
+        "body": failure.body,
+    }
+    await tx.run(statements.note_failure(), row)
+
+
+async def stand_in(tx: Tx, job: JobId) -> bool:
+    """Let an earlier response finish a job that has just failed; False where there is none."""
+    row = await tx.first(statements.stand_in(), {"job": job})
+    if row is None:
+        return False
+    if row.accepted_seq is None:
+        await tx.run(statements.accept_response(), {"response": row.id, "at_seq": await tx.seq()})
+    copied = ("verdict", "expected", "finish_reason", "reasoning_chars", "content_chars", "completion_tokens")
+    facts = {f"to_{name}": getattr(row, name) for name in (*copied, "latency_ms", "preview")}
+    return await tx.run(statements.promote(), {"job": job} | facts) == 1

@@ -1,0 +1,407 @@
+"""Every statement that moves a lease. Each UPDATE carries the states it may start from, and the fence."""
+
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Delete,
+    Insert,
+    Integer,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    literal_column,
+    not_,
+    null,
+    or_,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
+
+from app.model.lease import Cause
+from app.model.limits import EXPIRIES_BEFORE_FAILED, EXPIRIES_BEFORE_REST, FIRST_REST_MS, LONGEST_WAIT_MS
+from app.model.states import Event, JobState, sources
+from app.store.batch import batch_rows
+from app.store.tables import COUNTER, DATASET, EVENT, FAILURE, HOLD, JOB, READING, RESPONSE, SAMPLE, UNREAD, WORKER
+
+OPEN_WORKER = ("live", "draining")
+_NO_LEASE: dict[str, Any] = {"lease_worker": null(), "lease_deadline_ms": null()}
+
+
+def _unread_jobs() -> Select[Any]:
+    """Jobs that have a stored body nobody has read yet: offering them would ask for what is already here."""
+    return select(UNREAD.c.job_id)
+
+
+@cache
+def wake_due() -> Update:
+    """Waiting jobs whose time has come are ready again; so are those that only a jumped clock could have put so far."""
+    due = (
+        select(JOB.c.id)
+        .join_from(DATASET, JOB, JOB.c.dataset_id == DATASET.c.id)
+        .where(
+            JOB.c.state == text("'waiting'"),
+            or_(JOB.c.due_ms <= bindparam("now_ms"), JOB.c.due_ms > bindparam("now_ms") + LONGEST_WAIT_MS),
+        )
+        .limit(1000)
+    )
+    return (
+        update(JOB)
+        .where(JOB.c.id.in_(due), JOB.c.state.in_(sources(Event.DUE)))
+        .values(state=JobState.READY, due_ms=null())
+    )
+
+
+@cache
+def claimable() -> Select[Any]:
+    """Datasets that have a ready job and no hold, in the order in which they take their turn."""
+    ready = exists().where(JOB.c.dataset_id == DATASET.c.id, JOB.c.state == text("'ready'"))
+    held = exists().where(HOLD.c.dataset_id == DATASET.c.id)
+    return (
+        select(DATASET.c.id, DATASET.c.name)
+        .where(ready, not_(held))
+        .order_by(DATASET.c.rank, DATASET.c.claimed_ms, DATASET.c.id)
+    )
+
+
+@cache
+def claim() -> ReturningUpdate[Any]:
+    """Lease the first ready jobs of one dataset to one worker; the fence `attempt` grows. A held dataset gives none."""
+    first = (
+        select(JOB.c.id)
+        .where(
+            JOB.c.dataset_id == bindparam("dataset"),
+            JOB.c.state == text("'ready'"),  # literal, so that the partial index serves
+            not_(exists().where(HOLD.c.dataset_id == bindparam("dataset"))),
+            exists().where(WORKER.c.id == bindparam("worker"), WORKER.c.state == text("'live'")),
+            JOB.c.id.not_in(_unread_jobs()),
+        )
+        .order_by(JOB.c.rank, JOB.c.id)
+        .limit(bindparam("slots", type_=Integer))
+    )
+    return (
+        update(JOB)
+        .where(JOB.c.id.in_(first), JOB.c.state.in_(sources(Event.CLAIM)))
+        .values(
+            state=JobState.LEASED,
+            attempt=JOB.c.attempt + 1,
+            lease_worker=bindparam("worker"),
+            lease_deadline_ms=bindparam("deadline_ms"),
+        )
+        .returning(JOB.c.id, JOB.c.attempt, JOB.c.tries)
+    )
+
+
+@cache
+def took_turn() -> Update:
+    """Note when a dataset was last claimed from, so that equals take turns."""
+    return update(DATASET).where(DATASET.c.id == bindparam("dataset")).values(claimed_ms=bindparam("now_ms"))
+
+
+@cache
+def prompts() -> Select[Any]:
+    """What is asked for each job of the batch, with the settings of its dataset."""
+    jobs = batch_rows("jobs", job=int)
+    return (
+        select(
+            JOB.c.id,
+            JOB.c.replica,
+            SAMPLE.c.sample_id,
+            SAMPLE.c.messages,
+            SAMPLE.c.tools,
+            SAMPLE.c.params,
+            DATASET.c.config,
+        )
+        .select_from(jobs)
+        .join(JOB, JOB.c.id == jobs.c.job)
+        .join(SAMPLE, SAMPLE.c.id == JOB.c.sample_ref)
+        .join(DATASET, DATASET.c.id == JOB.c.dataset_id)
+    )
+
+
+@cache
+def release() -> ReturningUpdate[Any]:
+    """Give leases back unasked: nothing is counted. A lease that is no longer ours, or whose body is stored, stays."""
+    leases = batch_rows("leases", job=int, attempt=int, worker=int)
+    return (
+        update(JOB)
+        .where(
+            JOB.c.id == leases.c.job,
+            JOB.c.attempt == leases.c.attempt,
+            JOB.c.lease_worker == leases.c.worker,
+            JOB.c.state.in_(sources(Event.RELEASE)),
+            JOB.c.id.not_in(_unread_jobs()),
+        )
+        .values(state=JobState.READY, **_NO_LEASE)
+        .returning(JOB.c.id)
+    )
+
+
+def _rest_ms() -> ColumnElement[int]:
+    """How long a job rests after its n-th expired lease: doubling from ten seconds, ten minutes at most."""
+    doublings = JOB.c.expiries + 1 - EXPIRIES_BEFORE_REST
+    return func.min(literal(FIRST_REST_MS).op("<<")(doublings), LONGEST_WAIT_MS)
+
+
+def _expired() -> dict[str, Any]:
+    worn_out = JOB.c.expiries + 1 >= EXPIRIES_BEFORE_FAILED
+    rests = and_(JOB.c.expiries + 1 >= EXPIRIES_BEFORE_REST, not_(worn_out))
+    return {
+        "expiries": JOB.c.expiries + 1,
+        "state": case((worn_out, JobState.FAILED), (rests, JobState.WAITING), else_=JobState.READY),
+        "due_ms": case((rests, bindparam("now_ms") + _rest_ms()), else_=null()),
+        "cause": case((worn_out, Cause.KILLS_WORKERS), else_=JOB.c.cause),
+        "finished_ms": case((worn_out, bindparam("now_ms")), else_=JOB.c.finished_ms),
+        **_NO_LEASE,
+    }
+
+
+@cache
+def rescue() -> ReturningUpdate[Any]:
+    """Take the leases of a worker that is dead; finished jobs and jobs with an unread body are left alone."""
+    return (
+        update(JOB)
+        .where(
+            JOB.c.lease_worker == bindparam("dead"),
+            JOB.c.state == text("'leased'"),
+            JOB.c.id.not_in(_unread_jobs()),
+        )
+        .values(**_expired())
+        .returning(JOB.c.id, JOB.c.state)
+    )
+
+
+@cache
+def rescue_overdue() -> ReturningUpdate[Any]:
+    """Take leases that are past their hard deadline, from whoever holds them."""
+    overdue = (
+        select(JOB.c.id)
+        .join_from(WORKER, JOB, JOB.c.lease_worker == WORKER.c.id)
+        .where(
+            JOB.c.state == text("'leased'"),
+            JOB.c.lease_deadline_ms < bindparam("now_ms"),
+            WORKER.c.state.in_(OPEN_WORKER),
+        )
+    )
+    return (
+        update(JOB)
+        .where(JOB.c.id.in_(overdue), JOB.c.state == text("'leased'"), JOB.c.id.not_in(_unread_jobs()))
+        .values(**_expired())
+        .returning(JOB.c.id, JOB.c.state)
+    )
+
+
+@cache
+def adopt_unread() -> ReturningUpdate[Any]:
+    """The unread bodies of a dead worker go to its rescuer, who reads them."""
+    return (
+        update(UNREAD)
+        .where(UNREAD.c.response_id.in_(select(UNREAD.c.response_id).where(UNREAD.c.worker_id == bindparam("dead"))))
+        .values(worker_id=bindparam("rescuer"))
+        .returning(UNREAD.c.response_id)
+    )
+
+
+@cache
+def fence_of() -> Select[Any]:
+    """What decides about a failed attempt: the job's present holder and counts, and its dataset's limit."""
+    return (
+        select(JOB.c.state, JOB.c.attempt, JOB.c.lease_worker, JOB.c.tries, DATASET.c.max_attempts)
+        .join(DATASET, DATASET.c.id == JOB.c.dataset_id)
+        .where(JOB.c.id == bindparam("job"))
+    )
+
+
+@cache
+def settle_failure() -> Update:
+    """Move the job of a failed attempt; only its holder may."""
+    return (
+        update(JOB)
+        .where(
+            JOB.c.id == bindparam("job"),
+            JOB.c.attempt == bindparam("held_attempt"),
+            JOB.c.lease_worker == bindparam("worker"),
+            JOB.c.state == JobState.LEASED,
+        )
+        .values(
+            state=bindparam("to_state"),
+            due_ms=bindparam("to_due_ms"),
+            cause=bindparam("to_cause"),
+            tries=JOB.c.tries + bindparam("counted", type_=Integer),
+            finished_ms=func.coalesce(bindparam("ended_ms"), JOB.c.finished_ms),
+            **_NO_LEASE,
+        )
+    )
+
+
+@cache
+def note_failure() -> Insert:
+    """Keep one failed attempt, whatever becomes of its job."""
+    return insert(FAILURE)
+
+
+@cache
+def response_of() -> Select[Any]:
+    """The stored body of one attempt."""
+    return (
+        select(RESPONSE.c.id)
+        .where(RESPONSE.c.job_id == bindparam("job"), RESPONSE.c.attempt == bindparam("attempt"))
+        .order_by(RESPONSE.c.turn.desc())
+        .limit(1)
+    )
+
+
+@cache
+def stand_in() -> Select[Any]:
+    """The response that can stand in for one that could not be had: the accepted one, else the newest readable one."""
+    newest = (
+        select(func.max(READING.c.seq))
+        .where(READING.c.response_id == RESPONSE.c.id)
+        .correlate(RESPONSE)
+        .scalar_subquery()
+    )
+    standing = and_(RESPONSE.c.accepted_seq.is_not(None), RESPONSE.c.superseded_seq.is_(None))
+    return (
+        select(
+            RESPONSE.c.id,
+            RESPONSE.c.accepted_seq,
+            RESPONSE.c.expected,
+            (RESPONSE.c.received_ms - RESPONSE.c.requested_ms).label("latency_ms"),
+            READING.c.verdict,
+            READING.c.finish_reason,
+            READING.c.reasoning_chars,
+            READING.c.content_chars,
+            READING.c.completion_tokens,
+            READING.c.preview,
+        )
+        .join(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == newest))
+        .where(
+            RESPONSE.c.job_id == bindparam("job"),
+            READING.c.verdict != "malformed",
+            RESPONSE.c.superseded_seq.is_(None),
+        )
+        .order_by(standing.desc(), RESPONSE.c.attempt.desc())
+        .limit(1)
+    )
+
+
+@cache
+def promote() -> Update:
+    """A job that would fail is done by its stand-in."""
+    return (
+        update(JOB)
+        .where(JOB.c.id == bindparam("job"), JOB.c.state == JobState.FAILED)
+        .values(
+            state=JobState.DONE,
+            verdict=bindparam("to_verdict"),
+            expected=bindparam("to_expected"),
+            finish_reason=bindparam("to_finish_reason"),
+            reasoning_chars=bindparam("to_reasoning_chars"),
+            content_chars=bindparam("to_content_chars"),
+            completion_tokens=bindparam("to_completion_tokens"),
+            latency_ms=bindparam("to_latency_ms"),
+            preview=bindparam("to_preview"),
+        )
+    )
+
+
+@cache
+def accept_response() -> Update:
+    """A stored response becomes the accepted one."""
+    return (
+        update(RESPONSE)
+        .where(RESPONSE.c.id == bindparam("response"), RESPONSE.c.accepted_seq.is_(None))
+        .values(accepted_seq=bindparam("at_seq"))
+    )
+
+
+@cache
+def register() -> ReturningInsert[Any]:
+    """A worker process has started."""
+    return insert(WORKER).returning(WORKER.c.id)
+
+
+@cache
+def renew() -> Update:
+    """One beat of a worker that nobody has declared dead."""
+    return (
+        update(WORKER)
+        .where(WORKER.c.id == bindparam("worker"), WORKER.c.state.in_(OPEN_WORKER))
+        .values(beat=WORKER.c.beat + 1, heartbeat_ms=bindparam("now_ms"))
+    )
+
+
+@cache
+def set_worker_state() -> Update:
+    """A worker drains, stops or is found dead; only an open one can."""
+    return (
+        update(WORKER)
+        .where(WORKER.c.id == bindparam("worker"), WORKER.c.state.in_(OPEN_WORKER))
+        .values(state=bindparam("to_state"), stopped_ms=bindparam("at_ms"))
+    )
+
+
+@cache
+def open_workers() -> Select[Any]:
+    """Workers that have neither stopped nor been declared dead."""
+    return select(WORKER.c.id, WORKER.c.uuid, WORKER.c.beat, WORKER.c.ttl_ms).where(
+        WORKER.c.state.in_([literal_column("'live'"), literal_column("'draining'")])
+    )
+
+
+@cache
+def work_left() -> Select[Any]:
+    """Per dataset with unfinished jobs: how many are ready, waiting and leased, and what holds it."""
+    return (
+        select(DATASET.c.id, DATASET.c.name, COUNTER.c.metric, COUNTER.c.n)
+        .join(COUNTER, COUNTER.c.dataset_id == DATASET.c.id)
+        .where(COUNTER.c.metric.in_(["state:ready", "state:waiting", "state:leased", "state:failed"]), COUNTER.c.n > 0)
+    )
+
+
+@cache
+def holds() -> Select[Any]:
+    """Every reason that stands not to claim from a dataset."""
+    return select(HOLD.c.dataset_id, HOLD.c.kind, HOLD.c.reason, HOLD.c.since_ms)
+
+
+@cache
+def hold() -> ReturningInsert[Any]:
+    """Hold a dataset for one kind of reason; an older reason of that kind stands."""
+    return upsert(HOLD).on_conflict_do_nothing().returning(HOLD.c.kind)
+
+
+@cache
+def lift() -> Delete:
+    """Take back the reasons of the given kinds."""
+    return delete(HOLD).where(
+        HOLD.c.dataset_id == bindparam("dataset"), HOLD.c.kind.in_(bindparam("kinds", expanding=True))
+    )
+
+
+@cache
+def cancel() -> ReturningUpdate[Any]:
+    """Take one job out; what is done stays done."""
+    return (
+        update(JOB)
+        .where(JOB.c.id == bindparam("job"), JOB.c.state.in_(sources(Event.CANCEL)))
+        .values(state=JobState.CANCELLED, due_ms=null(), **_NO_LEASE)
+        .returning(JOB.c.id)
+    )
+
+
+@cache
+def note_event() -> Insert:
+    """Keep what happened to the run."""
+    return insert(EVENT)

@@ -1,0 +1,136 @@
+"""The second half: a stored body is read, its reading stored, and its job finished, in one transaction."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from app.capture import PARSER_VERSION, Reading
+from app.leasing.settle import fail
+from app.model.ids import ResponseId
+from app.model.lease import Failure, Lease
+from app.model.verdicts import Verdict
+from app.responses import statements
+from app.store.batch import bind_rows
+from app.store.codec import encode_texts, pack_ids
+from app.store.transaction import Tx
+
+PREVIEW_CHARS = 100
+_ODD = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A stored response with its reading, and where a malformed one sends its job."""
+
+    response: ResponseId
+    lease: Lease
+    reading: Reading
+    expected: bool
+    latency_ms: int | None
+    failure: Failure | None = None  # of a malformed reading only
+
+
+async def settle(tx: Tx, judged: Sequence[Judged]) -> list[bool]:
+    """Whether each response was accepted. One that was read before changes nothing and counts as not accepted."""
+    params = {"responses": bind_rows([(one.response,) for one in judged])}
+    fresh = {int(row.response_id) for row in await tx.rows(statements.take_unread(), params)}
+    new = [one for one in judged if one.response in fresh]
+    if not new:
+        return [False] * len(judged)
+    seq = await tx.seq()
+    await tx.many(statements.add_reading(), [reading_row(one.response, seq, one.reading) for one in new])
+    await tx.many(statements.add_token_ids(), [row for one in new if (row := _token_row(one)) is not None])
+    accepted = await _accept(tx, [one for one in new if one.reading.verdict is not Verdict.MALFORMED])
+    await fail(tx, [one.failure for one in new if one.failure is not None])
+    return [one.response in accepted for one in judged]
+
+
+async def _accept(tx: Tx, answers: Sequence[Judged]) -> set[ResponseId]:
+    """Finish the jobs whose newest attempt these answers are; the other answers are kept as late."""
+    if not answers:
+        return set()
+    params = {"answers": bind_rows([_job_facts(one) for one in answers]), "now_ms": tx.now_ms}
+    done = {int(row.id) for row in await tx.rows(statements.accept(), params)}
+    accepted = {one.response for one in answers if one.lease.job in done}
+    late = [(one.response,) for one in answers if one.response not in accepted]
+    if done:
+        at_seq = await tx.seq()
+        await tx.run(statements.supersede(), {"jobs": bind_rows([(job,) for job in sorted(done)]), "at_seq": at_seq})
+        numbers = bind_rows([(response,) for response in sorted(accepted)])
+        await tx.run(statements.mark_accepted(), {"responses": numbers, "at_seq": at_seq})
+    if late:
+        await tx.run(statements.mark_late(), {"responses": bind_rows(late)})
+    return accepted
+
+
+def _job_facts(one: Judged) -> tuple[int | str | None, ...]:
+    reading, lease = one.reading, one.lease
+    return (
+        lease.job, lease.attempt, lease.worker, reading.verdict, int(one.expected), plain(reading.finish_reason),
+        chars(reading.reasoning), chars(reading.content), _completion_tokens(reading), one.latency_ms, preview(reading),
+    )  # fmt: skip
+
+
+def reading_row(response: ResponseId, seq: int, reading: Reading) -> dict[str, Any]:
+    """A reading as it is stored."""
+    text_form, (reasoning, content) = encode_texts(reading.reasoning, reading.content)
+    several = [_choice(choice) for choice in reading.choices] if len(reading.choices) > 1 else None
+    return {
+        "response_id": response,
+        "seq": seq,
+        "parser_version": PARSER_VERSION,
+        "verdict": reading.verdict,
+        "flags": json.dumps(sorted(reading.flags)),
+        "reasoning": reasoning,
+        "content": content,
+        "text_form": text_form,
+        "reasoning_chars": chars(reading.reasoning),
+        "content_chars": chars(reading.content),
+        "completion_tokens": _completion_tokens(reading),
+        "preview": preview(reading),
+        "tool_calls": reading.tool_calls,
+        "finish_reason": plain(reading.finish_reason),
+        "usage": None if reading.usage is None else json.dumps(asdict(reading.usage)),
+        "parts": None if reading.parts is None else json.dumps([*reading.parts[:2], reading.parts[3]]),
+        "choices": None if several is None else json.dumps(several),
+    }
+
+
+def _choice(choice: Any) -> dict[str, Any]:
+    return {
+        "index": choice.index, "reasoning": choice.reasoning, "content": choice.content,
+        "tool_calls": choice.tool_calls, "verdict": choice.verdict,
+    }  # fmt: skip
+
+
+def _token_row(one: Judged) -> dict[str, Any] | None:
+    if one.reading.token_ids is None and one.reading.prompt_token_ids is None:
+        return None
+    return {
+        "response_id": one.response,
+        "prompt": pack_ids(one.reading.prompt_token_ids),
+        "answer": pack_ids(one.reading.token_ids),
+    }
+
+
+def _completion_tokens(reading: Reading) -> int | None:
+    return None if reading.usage is None else reading.usage.completion_tokens
+
+
+def chars(text: str | None) -> int | None:
+    """Code points of a text; None for none."""
+    return None if text is None else len(text)
+
+
+def preview(reading: Reading) -> str | None:
+    """The first characters of the content, for lists."""
+    return None if reading.content is None else plain(reading.content[:PREVIEW_CHARS])
+
+
+def plain(text: str | None) -> str | None:
+    """A short text that SQLite can hold and compare: a NUL or a lone surrogate is shown as U+FFFD."""
+    if text is None:
+        return None
+    return _ODD.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,72 @@
+"""Bodies that were stored and not yet read: what a reading of them depends on, and who they belong to."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from app.capture import Asked, Form, Reading, read_body
+from app.model.ids import DatasetId, EndpointId, JobId, ResponseId, WorkerId
+from app.model.lease import Lease
+from app.responses import statements
+from app.store.batch import bind_rows
+from app.store.codec import unpack
+from app.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBody:
+    """A stored body with all that a reading depends on."""
+
+    response: ResponseId
+    lease: Lease  # the one it came under
+    http_status: int | None
+    body: bytes
+    asked: Asked
+    latency_ms: int | None
+    endpoint: EndpointId | None
+
+    def read(self) -> Reading:
+        """What the present parser sees in it."""
+        return read_body(self.http_status, self.body, self.asked)
+
+
+def prompt_text(messages: str) -> str:
+    """The text of a prompt, in which a reading looks for tags that an answer may echo. `messages` is the JSON list."""
+    return "\n".join(message["content"] for message in json.loads(messages))
+
+
+async def orphaned(store: Store) -> list[ResponseId]:
+    """Unread responses whose worker is gone. Reading one twice is harmless: the second reading changes nothing."""
+    async with store.snapshot() as reads:
+        return [ResponseId(row.response_id) for row in await reads.rows(statements.orphaned())]
+
+
+async def load_bodies(store: Store, responses: Iterable[ResponseId], reader: WorkerId) -> Sequence[StoredBody]:
+    """The stored bodies, to be read and settled by `reader`."""
+    params = {"responses": bind_rows([(response,) for response in responses])}
+    async with store.snapshot() as reads:
+        rows = await reads.rows(statements.to_read(), params)
+    return [
+        StoredBody(
+            response=ResponseId(row.id),
+            lease=Lease(
+                JobId(row.job_id),
+                row.attempt,
+                WorkerId(row.worker_id or reader),
+                store.epoch,
+                DatasetId(row.dataset_id),
+                row.tries,
+            ),
+            http_status=row.http_status,
+            body=unpack(row.codec, row.raw),
+            asked=Asked(
+                thinking=None if row.expected else False,
+                profile=row.profile,
+                prompt=prompt_text(row.messages),
+                form=Form(row.form),
+            ),
+            latency_ms=None if row.requested_ms is None else row.received_ms - row.requested_ms,
+            endpoint=None if row.endpoint_id is None else EndpointId(row.endpoint_id),
+        )
+        for row in rows
+    ]

@@ -1,0 +1,1 @@
+"""The loop that asks the endpoint, the simulator that stands in for one, and the command line."""

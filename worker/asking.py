@@ -1,0 +1,88 @@
+"""What is sent for one job. Pure: a prompt and its settings in, a request body out."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from app.leasing.claim import Prompt
+from app.model.config import DatasetConfig, sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What a server understands beyond the OpenAI API, by what it says of itself."""
+
+    name: str  # sglang, vllm or other
+    raw_text: bool  # send separate_reasoning=false: the thought stays in content, byte for byte
+    token_ids: bool  # ask for the token ids of prompt and answer
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request body, and what of it is kept with the answer."""
+
+    body: dict[str, Any]
+    settings: str  # JSON of all but messages and tools
+    sha256: str  # of the canonical JSON of the whole body
+    expected: bool
+    profile: str
+    raw_text_sent: bool
+
+
+def question(prompt: Prompt, default_model: str, dialect: Dialect) -> Question:
+    """The request for one job: lossless where the server can be asked for it, and the row's own settings last."""
+    config = DatasetConfig.from_json(prompt.config)
+    settings: dict[str, Any] = {"model": config.model or default_model}
+    settings |= sampling(config, {})
+    if config.thinking is not None:
+        settings["chat_template_kwargs"] = {"thinking": config.thinking} | settings.get("chat_template_kwargs", {})
+    settings |= _lossless(dialect)
+    settings |= json.loads(prompt.params) if prompt.params else {}
+    body = {**settings, "messages": to_send(json.loads(prompt.messages))}
+    if prompt.tools is not None:
+        body["tools"] = json.loads(prompt.tools)
+    canonical = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return Question(
+        body=body,
+        settings=json.dumps(settings, sort_keys=True, ensure_ascii=False),
+        sha256=hashlib.sha256(canonical.encode()).hexdigest(),
+        expected=_expected(settings, config),
+        profile=config.profile,
+        raw_text_sent=settings.get("separate_reasoning") is False,
+    )
+
+
+def _lossless(dialect: Dialect) -> dict[str, bool]:
+    """The keys that make a server hand out its text as generated.
+
+    SGLang's own splitting strips white space (0.5.9) or splits at a quoted tag (0.5.23); with separate_reasoning=false
+    every version leaves the text alone, and without skip_special_tokens=false tool markup is deleted from it.
+    """
+    keys: dict[str, bool] = {}
+    if dialect.raw_text:
+        keys |= {"separate_reasoning": False, "skip_special_tokens": False}
+    if dialect.token_ids:
+        keys["return_token_ids"] = True
+    if dialect.token_ids and dialect.name == "sglang":
+        keys["return_prompt_token_ids"] = True
+    return keys
+
+
+def _expected(settings: dict[str, Any], config: DatasetConfig) -> bool:
+    """Whether thinking is asked for, or not switched off, by what is really sent."""
+    said = settings.get("chat_template_kwargs", {}).get("thinking", config.thinking)
+    return said is not False
+
+
+def to_send(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The history as the model should see it: earlier reasoning only inside the running tool loop.
+
+    Templates of thinking models drop the reasoning of finished turns; within a tool loop they need it.
+    """
+    users = [place for place, message in enumerate(messages) if message["role"] == "user"]
+    last_user = users[-1] if users else -1
+    return [
+        message if place > last_user else {key: value for key, value in message.items() if key != "reasoning_content"}
+        for place, message in enumerate(messages)
+    ]

@@ -1,0 +1,124 @@
+"""Where a setting comes from: flag, then THINKLEDGER_<FLAG>, then ./thinkledger.toml, then the default.
+
+One flat set of names: `--request-timeout`, `THINKLEDGER_REQUEST_TIMEOUT` and `request_timeout` in the file are one
+setting, for every command that has it. A name that no command has is an error, never ignored.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from app.model.errors import UsageError
+
+PREFIX = "THINKLEDGER_"
+# Read where they are used, so that a secret never passes through the settings.
+NOT_FLAGS = frozenset({"THINKLEDGER_API_KEY", "THINKLEDGER_TOKEN"})
+
+
+def defaults(group: click.Group, environ: Mapping[str, str], file: Path) -> dict[str, Any]:
+    """click's default_map for the whole tree: what the environment says over what the file says."""
+    said = _checked(group, _from_file(file), str(file)) | _checked(group, _from_environment(environ), "the environment")
+    return _map_of(group, said)
+
+
+def sources(group: click.Group, environ: Mapping[str, str], file: Path) -> dict[str, tuple[Any, str]]:
+    """Every setting that was said outside the command line: its value and where."""
+    found = {name: (value, str(file)) for name, value in _checked(group, _from_file(file), str(file)).items()}
+    environment = _checked(group, _from_environment(environ), "the environment")
+    return found | {name: (value, PREFIX + name.upper()) for name, value in environment.items()}
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        name.removeprefix(PREFIX).lower(): value
+        for name, value in environ.items()
+        if name.startswith(PREFIX) and name not in NOT_FLAGS
+    }
+
+
+def _from_file(file: Path) -> dict[str, Any]:
+    if not file.exists():
+        return {}
+    try:
+        read = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: {error}. Expected lines like `concurrency = 64`.") from error
+    return {name.replace("-", "_"): value for name, value in read.items()}
+
+
+def _checked(group: click.Group, said: dict[str, Any], where: str) -> dict[str, Any]:
+    known = set(_names(group))
+    for name in said:
+        if name not in known:
+            raise UsageError(f"Unknown setting `{name}` in {where}. `thinkledger config` lists the known ones.")
+    return said
+
+
+def options(command: click.Command) -> Iterator[click.Option]:
+    """The options of one command that are settings."""
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and parameter.name not in (None, "help", "version"):
+            yield parameter
+
+
+def commands(group: click.Group) -> Iterator[click.Command]:
+    """The group and all below it."""
+    yield group
+    for command in group.commands.values():
+        if isinstance(command, click.Group):
+            yield from commands(command)
+        else:
+            yield command
+
+
+def flag(option: click.Option) -> str:
+    """The setting's name: that of the flag, not of the function's parameter."""
+    longest = max(option.opts, key=len)
+    return longest.lstrip("-").replace("-", "_")
+
+
+def _names(group: click.Group) -> Iterator[str]:
+    for command in commands(group):
+        yield from (flag(option) for option in options(command))
+
+
+def _map_of(command: click.Command, said: dict[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        str(option.name): said[flag(option)] for option in options(command) if flag(option) in said
+    }
+    if isinstance(command, click.Group):
+        for name, sub in command.commands.items():
+            values[name] = _map_of(sub, said)
+    return values
+
+
+def hoist(group: click.Group, args: list[str]) -> list[str]:
+    """Move global options before the verb, where click expects them; what follows `--` stays."""
+    takes_value = {
+        flag: not (option.is_flag or option.count)
+        for option in group.params
+        if isinstance(option, click.Option)
+        for flag in option.opts
+    }
+    front: list[str] = []
+    rest: list[str] = []
+    pending = iter(args)
+    for arg in pending:
+        if arg == "--":
+            return [*front, *rest, arg, *pending]
+        name, equals, _ = arg.partition("=")
+        if arg in ("-h", "--help") or name not in takes_value:
+            rest.append(arg)
+        elif takes_value[name] and not equals:
+            front += [arg, *_next(pending)]
+        else:
+            front.append(arg)
+    return front + rest
+
+
+def _next(pending: Iterator[str]) -> list[str]:
+    value = next(pending, None)
+    return [] if value is None else [value]

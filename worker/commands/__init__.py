@@ -1,0 +1,1 @@
+"""One file a verb. A command reads its input, calls one function of app or worker, and shows the result."""

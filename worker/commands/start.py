@@ -1,0 +1,115 @@
+"""`thinkledger worker start`: lease, ask, store."""
+
+import os
+import re
+from typing import Annotated
+
+import click
+import typer
+
+from app.model.errors import UsageError
+from worker import cli_context
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
+DEFAULT_KEY = "THINKLEDGER_API_KEY"
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(help="Ask the endpoint and store every thought.", no_args_is_help=True)
+    group.command("start", help=HELP)(start)
+    app.add_typer(group, name="worker")
+
+
+HELP = """Lease prompts, ask the endpoint, store the answers; runs until stopped.
+
+Example: thinkledger worker start --endpoint http://127.0.0.1:30000 --until-empty
+"""
+
+
+def seconds(text: str) -> float:
+    """A duration as people write it: 90, 30s, 5m, 2h."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|)", text.strip())
+    if not found:
+        raise UsageError(f"{text!r} is no duration. Expected forms like 30s, 5m or 2h.")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def size(text: str) -> int:
+    """A number of bytes as people write it: 1048576, 64MiB, 1GiB."""
+    found = re.fullmatch(r"(\d+)\s*(KiB|MiB|GiB|)", text.strip())
+    if not found:
+        raise UsageError(f"{text!r} is no size. Expected forms like 64MiB or 1GiB.")
+    return int(found[1]) * {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}[found[2]]
+
+
+def api_key(variable: str | None) -> str | None:
+    """The key in the named environment variable. A named one must be set; the default one may be absent."""
+    value = os.environ.get(variable or DEFAULT_KEY)
+    if variable is not None and not value:
+        raise UsageError(f"--api-key-env {variable}: that environment variable is not set. Export the key in it first.")
+    return value or None
+
+
+def start(
+    ctx: typer.Context,
+    endpoint: Annotated[list[str], typer.Option(metavar="URL", help="Base URL of a model server; repeat for several.")],
+    dataset: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this dataset; repeat for several.")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=16384, help="Requests open at once.")] = 64,
+    until_empty: Annotated[bool, typer.Option("--until-empty", help="End when nothing is left to do.")] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="End after so many jobs.")] = None,
+    request_timeout: Annotated[str, typer.Option(metavar="TIME", help="Longest wait for one answer.")] = "2h",
+    lease_ttl: Annotated[
+        str, typer.Option(metavar="TIME", help="A worker silent for so long is taken for dead.")
+    ] = "60s",
+    grace: Annotated[
+        str, typer.Option(metavar="TIME", help="How long the first SIGTERM waits for open answers.")
+    ] = "30s",
+    model: Annotated[str | None, typer.Option(help="Default: the dataset's, else the only one listed.")] = None,
+    max_body: Annotated[str, typer.Option(metavar="SIZE", help="Largest body that is taken.")] = "64MiB",
+    separate_reasoning: Annotated[
+        str,
+        typer.Option(
+            click_type=click.Choice(["auto", "off", "on"]),
+            help="off: ask for the raw text and split it here, lossless; auto: off where the server is SGLang.",
+        ),
+    ] = "auto",
+    token_ids: Annotated[
+        str,
+        typer.Option(click_type=click.Choice(["auto", "off"]), help="auto: ask for token ids where they are known."),
+    ] = "auto",
+    api_key_env: Annotated[
+        str | None, typer.Option(metavar="VAR", help=f"Environment variable with the API key (else {DEFAULT_KEY}).")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Shown in pages and status. Default: host and pid.")] = None,
+) -> None:
+    """Collect the settings and run the worker."""
+    shared = cli_context.context(ctx)
+    key = api_key(api_key_env)
+    timing = {
+        "request_timeout_s": seconds(request_timeout),
+        "lease_ttl_s": seconds(lease_ttl),
+        "grace_s": seconds(grace),
+    }
+    from worker.log import Log
+    from worker.supervisor import WorkerSettings, run_worker
+
+    settings = WorkerSettings(
+        db=shared.db,
+        endpoints=tuple(endpoint),
+        datasets=frozenset(dataset) if dataset else None,
+        concurrency=concurrency,
+        until_empty=until_empty,
+        limit=limit,
+        model=model,
+        max_body=size(max_body),
+        raw_text={"auto": None, "off": True, "on": False}[separate_reasoning],
+        token_ids=token_ids == "auto",
+        api_key=key,
+        name=name,
+        live_progress=shared.live_progress,
+        **timing,
+    )
+    log = Log(shared.log_format == "json", shared.verbosity < 0, (key,) if key else ())
+    cli_context.run(lambda: run_worker(settings, log))

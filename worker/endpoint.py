@@ -1,0 +1,206 @@
+"""One OpenAI-compatible model server: the only user of the openai package.
+
+Bytes are taken as they come, unparsed: bad JSON or UTF-8 in a 200 must reach the store first. The client never retries
+by itself (its default repeats expensive generations silently) and follows no redirect.
+"""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+import anyio
+import httpx2
+import msgspec
+import openai
+from openai import DefaultAioHttpClient
+
+from app.model.errors import UsageError
+from app.model.lease import Cause
+from worker.backoff import retry_after
+
+CONNECT_TIMEOUT_S = 10.0
+HEALTH_TIMEOUT_S = 30.0  # a dead SGLang 0.5.8 says 503 only after 20 s
+KEPT_OF_TOO_LARGE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole HTTP body, whatever its status."""
+
+    body: bytes
+    status: int
+    content_type: str | None
+    request_id: str | None
+    retry_after_s: float | None
+    requested_ms: int
+    received_ms: int
+
+
+class AskFailed(Exception):
+    """No whole body came; `body` is what did come."""
+
+    def __init__(self, cause: Cause, message: str, body: bytes | None = None, status: int | None = None) -> None:
+        super().__init__(message)
+        self.cause = cause
+        self.body = body or None
+        self.status = status
+
+
+@dataclass(eq=False, slots=True)
+class Endpoint:
+    """A connection pool to one server. `root` has no /v1; `base_url` is what the client is given."""
+
+    base_url: str
+    root: str
+    client: openai.AsyncOpenAI
+    timeout_s: float
+    max_body: int
+    now_ms: Callable[[], int]
+    headers: dict[str, Any] = field(default_factory=dict)  # of every request
+    last_byte_s: float = field(default_factory=time.monotonic)
+    _open: set[anyio.CancelScope] = field(default_factory=set)
+
+    async def ask(self, body: dict[str, Any]) -> Answer:
+        """Send one request and read the whole body. Raises AskFailed where none came."""
+        received = bytearray()
+        requested_ms = self.now_ms()
+        scope = anyio.CancelScope(deadline=anyio.current_time() + self.timeout_s)
+        self._open.add(scope)
+        try:
+            with scope:
+                return await self._exchange(body, received, requested_ms)
+        finally:
+            self._open.discard(scope)
+        raise self._given_up(scope, received)
+
+    def _given_up(self, scope: anyio.CancelScope, received: bytearray) -> AskFailed:
+        if anyio.current_time() >= scope.deadline:
+            return AskFailed(Cause.TIMED_OUT, f"no whole answer within {self.timeout_s:g} s", bytes(received))
+        return AskFailed(
+            Cause.UNREACHABLE, "the server stopped answering, so its open requests were cut", bytes(received)
+        )
+
+    async def _exchange(self, body: dict[str, Any], received: bytearray, requested_ms: int) -> Answer:
+        extra = {name: value for name, value in body.items() if name not in ("messages", "model")}
+        try:
+            async with self.client.chat.completions.with_streaming_response.create(
+                model=body["model"], messages=body["messages"], extra_body=extra, extra_headers=self.headers
+            ) as response:
+                async for chunk in response.iter_bytes():
+                    self.last_byte_s = time.monotonic()
+                    received += chunk
+                    self._check_size(received)
+                return self._answer(bytes(received), response.status_code, response.headers, requested_ms)
+        except openai.APIStatusError as error:
+            self.last_byte_s = time.monotonic()
+            return self._answer(error.response.content, error.status_code, error.response.headers, requested_ms)
+        except (openai.APIConnectionError, httpx2.HTTPError) as error:
+            raise translate(error, bytes(received)) from error
+        except UnicodeEncodeError as error:
+            raise AskFailed(Cause.UNSENDABLE, f"the request cannot be written as UTF-8: {error}") from error
+
+    def _check_size(self, received: bytearray) -> None:
+        if len(received) > self.max_body:
+            message = f"the body is over {self.max_body:,} bytes (--max-body); its first MiB is kept"
+            raise AskFailed(Cause.TOO_LARGE, message, bytes(received[:KEPT_OF_TOO_LARGE]))
+
+    def _answer(self, body: bytes, status: int, headers: httpx2.Headers, requested_ms: int) -> Answer:
+        return Answer(
+            body=body,
+            status=status,
+            content_type=headers.get("content-type"),
+            request_id=headers.get("x-request-id"),
+            retry_after_s=retry_after(headers.get("retry-after")),
+            requested_ms=requested_ms,
+            received_ms=self.now_ms(),
+        )
+
+    async def get(self, path: str, timeout_s: float = HEALTH_TIMEOUT_S) -> tuple[int, object]:
+        """Status and JSON of a GET below the server's root; the JSON is None where there is none. Raises AskFailed."""
+        try:
+            with anyio.fail_after(timeout_s):
+                response = await self.client.get(f"{self.root}{path}", cast_to=httpx2.Response, options={"headers": self.headers})
+        except openai.APIStatusError as error:
+            response = error.response
+        except (openai.APIConnectionError, httpx2.HTTPError) as error:
+            raise translate(error, b"") from error
+        except TimeoutError as error:
+            raise AskFailed(Cause.TIMED_OUT, f"GET {path}: nothing within {timeout_s:g} s") from error
+        return response.status_code, _json(response.content)
+
+    def cut(self) -> None:
+        """Give up every open request: the server no longer answers."""
+        for scope in list(self._open):
+            scope.cancel()
+
+
+def _json(body: bytes) -> object:
+    try:
+        value: object = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return value
+
+
+def translate(error: BaseException, received: bytes) -> AskFailed:
+    """Whether the request can have reached the server decides: only then may a job be to blame.
+
+    With the aiohttp transport a server that disconnects after the request looks like a connect time-out, so aiohttp's
+    own error behind it is read.
+    """
+    behind = _chain(error)
+    reason = next((str(one) for one in reversed(behind) if str(one)), type(error).__name__)
+    if any(isinstance(one, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError) for one in behind):
+        return AskFailed(Cause.UNREACHABLE, f"cannot connect: {reason}")
+    if any(isinstance(one, aiohttp.SocketTimeoutError | httpx2.ReadTimeout) for one in behind):
+        return AskFailed(Cause.TIMED_OUT, f"nothing came for too long: {reason}", received)
+    return AskFailed(Cause.CUT, f"the connection broke: {reason}", received)
+
+
+def _chain(error: BaseException | None) -> list[BaseException]:
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def normal_url(url: str) -> tuple[str, str]:
+    """The base URL (ending in /v1 unless another path is given) and the root below which /health lies."""
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"--endpoint {url}: expected http://HOST:PORT, with or without /v1.")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise UsageError(
+            "--endpoint: no user, password, query or fragment. A key goes into an environment variable (--api-key-env)."
+        )
+    path = parts.path.rstrip("/") or "/v1"
+    origin = f"{parts.scheme}://{parts.netloc}"
+    return origin + path, origin + path.removesuffix("/v1")
+
+
+@asynccontextmanager
+async def connect(
+    url: str, *, api_key: str | None, connections: int, timeout_s: float, max_body: int, now_ms: Callable[[], int]
+) -> AsyncIterator[Endpoint]:
+    """An endpoint for the life of the process: building a client costs 28 ms, mostly its TLS context."""
+    base_url, root = normal_url(url)
+    http_client = DefaultAioHttpClient(
+        timeout=httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S, pool=None),
+        limits=httpx2.Limits(max_connections=connections + 8, max_keepalive_connections=connections + 8),
+        follow_redirects=False,
+        trust_env=False,
+    )
+    headers: dict[str, Any] = {"Accept-Encoding": "identity"}  # the bytes that are stored are the bytes that were sent
+    if api_key is None:
+        headers["Authorization"] = openai.Omit()
+    client = openai.AsyncOpenAI(api_key=api_key or "none", base_url=base_url, max_retries=0, http_client=http_client)
+    try:
+        yield Endpoint(base_url, root, client, timeout_s, max_body, now_ms, headers)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await client.close()

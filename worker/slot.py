@@ -1,0 +1,212 @@
+"""One job's whole life, from lease to settled."""
+
+import random
+import time
+from dataclasses import dataclass
+
+import anyio
+import anyio.to_thread
+
+from app.capture import Asked, Form, Reading, read_body
+from app.leasing.claim import Prompt
+from app.leasing.release import release
+from app.leasing.settle import fail
+from app.model.lease import Cause, Failure, Lease, Reply
+from app.model.verdicts import Verdict
+from app.responses.keep import PackedReply, keep
+from app.responses.read import Judged, settle
+from app.responses.unread import StoredBody, prompt_text
+from app.store.codec import Packed, pack
+from app.store.store import Store
+from worker import backoff
+from worker.asking import Question, question
+from worker.endpoint import Answer, AskFailed
+from worker.log import Log
+from worker.pool import Pool, Server
+from worker.shutdown import Ending
+
+LARGE = 64 * 1024  # bytes from which compressing and reading leave the event loop's thread
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a slot works with."""
+
+    store: Store
+    pool: Pool
+    ending: Ending
+    log: Log
+    api_key: str | None
+
+
+async def run_one(lease: Lease, prompt: Prompt, server: Server, tools: Tools) -> None:
+    """One job from lease to settled. The body is stored before anything judges it."""
+    asked = question(prompt, server.default_model, server.dialect)
+    try:
+        answer = await server.endpoint.ask(asked.body)
+    except AskFailed as error:
+        await _settle_failure(tools, server, _failure_without_body(lease, server, error, tools))
+        return
+    except anyio.get_cancelled_exc_class():
+        with anyio.CancelScope(shield=True):
+            await tools.store.write(release, lease)
+        raise
+    finally:
+        tools.pool.give_back(server)
+    with anyio.CancelScope(shield=True):  # the answer is paid for: a shutdown may not lose it
+        await _record(lease, prompt, asked, answer, server, tools)
+
+
+async def _record(lease: Lease, prompt: Prompt, asked: Question, answer: Answer, server: Server, tools: Tools) -> None:
+    body, scrubbed = scrub_refusal(answer, tools.api_key)
+    reply = _reply(lease, asked, answer, server, body, scrubbed)
+    response = await tools.store.write(keep, PackedReply(reply, await _pack(body)))
+    about = Asked(None if asked.expected else False, asked.profile, prompt_text(prompt.messages), Form.CHAT)
+    reading = await _read(answer.status, body, about)
+    failure = None
+    if reading.verdict is Verdict.MALFORMED:
+        failure = _failure_of_body(lease, server, answer.status, reading, answer.retry_after_s)
+        _heed(tools, server, failure.cause, answer.retry_after_s)
+    else:
+        server.answered(lease.job)
+    latency_ms = answer.received_ms - answer.requested_ms
+    await tools.store.write(settle, Judged(response, lease, reading, asked.expected, latency_ms, failure))
+    if failure is not None:
+        _report(tools, server, failure)
+
+
+async def settle_stored(stored: StoredBody, tools: Tools) -> None:
+    """Read and settle a body that a dead worker, or this one at its last end, had stored and not read."""
+    reading = await _read(stored.http_status, stored.body, stored.asked)
+    failure = None
+    if reading.verdict is Verdict.MALFORMED:
+        cause = _cause_of(stored.http_status or 200, reading)
+        failure = _failure(
+            stored.lease, cause, _words(reading, stored.http_status or 200), well=False, status=stored.http_status
+        )
+    judged = Judged(stored.response, stored.lease, reading, stored.asked.expected, stored.latency_ms, failure)
+    await tools.store.write(settle, judged)
+
+
+async def _pack(body: bytes) -> Packed:
+    return pack(body) if len(body) < LARGE else await anyio.to_thread.run_sync(pack, body)
+
+
+async def _read(status: int | None, body: bytes, asked: Asked) -> Reading:
+    if len(body) < LARGE:
+        return read_body(status, body, asked)
+    return await anyio.to_thread.run_sync(read_body, status, body, asked)
+
+
+def scrub_refusal(answer: Answer, api_key: str | None) -> tuple[bytes, bool]:
+    """A body that is no answer without our key, which some servers echo. An answer's bytes are never touched."""
+    if answer.status == 200 or not api_key or api_key.encode() not in answer.body:
+        return answer.body, False
+    return answer.body.replace(api_key.encode(), b"[secret]"), True
+
+
+def _reply(lease: Lease, asked: Question, answer: Answer, server: Server, body: bytes, scrubbed: bool) -> Reply:
+    return Reply(
+        lease=lease,
+        body=body,
+        http_status=answer.status,
+        requested_ms=answer.requested_ms,
+        received_ms=answer.received_ms,
+        form=Form.CHAT,
+        request=asked.settings,
+        request_sha256=asked.sha256,
+        expected=asked.expected,
+        profile=asked.profile,
+        raw_text_sent=asked.raw_text_sent,
+        endpoint=server.number,
+        request_id=answer.request_id,
+        content_type=answer.content_type,
+        scrubbed=scrubbed,
+    )
+
+
+def _cause_of(status: int, reading: Reading) -> Cause:
+    return backoff.cause_of_flags(reading.flags) if status == 200 else backoff.cause_of_status(status)
+
+
+def _words(reading: Reading, status: int) -> str:
+    return f"HTTP {status}: {', '.join(sorted(reading.flags)) or 'no answer'}"
+
+
+def _failure_of_body(
+    lease: Lease, server: Server, status: int, reading: Reading, retry_after_s: float | None
+) -> Failure:
+    return _failure(
+        lease,
+        _cause_of(status, reading),
+        _words(reading, status),
+        well=server.answered_others_lately(lease.job),
+        status=status,
+        server=server,
+        retry_after_s=retry_after_s,
+    )
+
+
+def _failure_without_body(lease: Lease, server: Server, error: AskFailed, tools: Tools) -> Failure:
+    well = server.answered_others_lately(lease.job)
+    words = tools.log.scrub(str(error))
+    return _failure(lease, error.cause, words, well=well, status=error.status, server=server, body=error.body)
+
+
+def _failure(
+    lease: Lease,
+    cause: Cause,
+    message: str,
+    *,
+    well: bool,
+    status: int | None,
+    server: Server | None = None,
+    body: bytes | None = None,
+    retry_after_s: float | None = None,
+) -> Failure:
+    decision = backoff.decide(
+        cause, tries=lease.tries, server_well=well, retry_after_s=retry_after_s, random=random.random
+    )
+    return Failure(
+        lease=lease,
+        cause=cause,
+        message=message,
+        settle=decision.settle,
+        counted=decision.counted,
+        due_ms=time.time_ns() // 1_000_000 + decision.wait_ms,
+        http_status=status,
+        body=body,
+        endpoint=None if server is None else server.number,
+        response_stored=body is None and status is not None,
+    )
+
+
+async def _settle_failure(tools: Tools, server: Server, failure: Failure) -> None:
+    with anyio.CancelScope(shield=True):
+        await tools.store.write(fail, failure)
+    _heed(tools, server, failure.cause, None)
+    _report(tools, server, failure)
+
+
+def _heed(tools: Tools, server: Server, cause: Cause, retry_after_s: float | None) -> None:
+    """What a failure means for the endpoint and for the worker."""
+    rule = backoff.RULES[cause]
+    if rule.holds_endpoint and server.well:
+        server.well = False
+        tools.pool.wake()
+        tools.log.warning("endpoint_down", endpoint=server.endpoint.base_url)
+    if rule.slows_endpoint:
+        server.pressure.refused(time.monotonic(), retry_after_s)
+
+
+def _report(tools: Tools, server: Server, failure: Failure) -> None:
+    tools.log.warning(
+        "attempt_failed",
+        job=failure.lease.job,
+        attempt=failure.lease.attempt,
+        cause=failure.cause,
+        endpoint=server.endpoint.base_url,
+        message=failure.message,
+    )
+    if backoff.RULES[failure.cause].stops_worker:
+        tools.ending.stop_for_person(failure.cause, server.endpoint.base_url)

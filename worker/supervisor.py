@@ -1,0 +1,186 @@
+"""A run of the worker: endpoints, registration, and the tasks that live and fall together."""
+
+import os
+import socket
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from app.leasing import locks
+from app.leasing.workers import Leave, Registration, leave, register
+from app.model.exits import Exit
+from app.model.ids import WorkerId
+from app.store import library
+from app.store.store import Store, open_store
+from worker.display import show
+from worker.endpoint import connect
+from worker.feeder import Feeder
+from worker.heartbeat import beat
+from worker.log import Log
+from worker.pool import Pool, Server
+from worker.pressure import Pressure
+from worker.rescuer import Rescuer
+from worker.shutdown import Ending, listen
+from worker.slot import Tools
+from worker.watcher import Watcher
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """What `worker start` was told."""
+
+    db: str
+    endpoints: tuple[str, ...]
+    datasets: frozenset[str] | None = None
+    concurrency: int = 64
+    until_empty: bool = False
+    limit: int | None = None
+    request_timeout_s: float = 7200.0
+    lease_ttl_s: float = 60.0
+    grace_s: float = 30.0
+    model: str | None = None
+    max_body: int = 64 * 2**20
+    raw_text: bool | None = None  # separate_reasoning=false: None where the server is known to understand it
+    token_ids: bool = True
+    api_key: str | None = None
+    name: str | None = None
+    live_progress: bool = False
+
+
+async def run_worker(settings: WorkerSettings, log: Log) -> Exit:
+    """Work until stopped, or until nothing is left. Raises what only a person can mend."""
+    if not library.is_fixed():
+        found = ".".join(map(str, library.version()))
+        log.warning(
+            "sqlite_not_fixed", version=found, advice="SQLite before 3.51.3 can lose committed pages; see doctor"
+        )
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(
+            open_store(settings.db, patient=True, on_trouble=lambda text: log.warning("store_trouble", reason=text))
+        )
+        pool = await stack.enter_async_context(_pool(settings, store))
+        while True:
+            ending = Ending(pool.wake)
+            tools = Tools(store, pool, ending, log, settings.api_key)
+            await _session(settings, tools)
+            if ending.error is not None:
+                raise ending.error
+            if ending.code is not None:
+                return ending.code
+            log.info("registering_again")
+
+
+@asynccontextmanager
+async def _pool(settings: WorkerSettings, store: Store) -> AsyncIterator[Pool]:
+    async with AsyncExitStack() as stack:
+        servers = []
+        for url in dict.fromkeys(settings.endpoints):
+            endpoint = await stack.enter_async_context(
+                connect(
+                    url,
+                    api_key=settings.api_key,
+                    connections=settings.concurrency,
+                    timeout_s=settings.request_timeout_s,
+                    max_body=settings.max_body,
+                    now_ms=store.now_ms,
+                )
+            )
+            servers.append(Server(endpoint, Pressure.open(settings.concurrency)))
+        yield Pool(servers, settings.concurrency)
+
+
+async def _session(settings: WorkerSettings, tools: Tools) -> None:
+    """From one registration to its end: a worker that was declared dead drains, and starts again as another."""
+    async with _registered(settings, tools) as (worker, flock_works):
+        watchers = [_watcher(server, settings, tools) for server in tools.pool.servers]
+        rescuer = Rescuer(tools, worker, flock_works)
+        feeder = Feeder(
+            tools=tools,
+            worker=worker,
+            wanted=settings.datasets,
+            timeout_s=settings.request_timeout_s,
+            until_empty=settings.until_empty,
+            limit=settings.limit,
+            fixed_model=settings.model is not None,
+        )
+        async with anyio.create_task_group() as background:
+            background.start_soon(listen, tools.ending, settings.grace_s, tools.log)
+            background.start_soon(beat, tools.store, worker, settings.lease_ttl_s, tools.ending, tools.log)
+            background.start_soon(rescuer.run)
+            background.start_soon(show, tools.store, settings.live_progress, tools.log)
+            for watcher in watchers:
+                background.start_soon(watcher.run)
+            await _work(feeder, tools)
+            background.cancel_scope.cancel()
+
+
+async def _work(feeder: Feeder, tools: Tools) -> None:
+    """No work outlives its heartbeat: slots end, by themselves or given up, before the background does."""
+    async with anyio.create_task_group() as work:
+        work.start_soon(_give_up_when_told, work.cancel_scope, tools.ending)
+        async with anyio.create_task_group() as slots:
+            await feeder.run(slots)
+        if tools.ending.code is None and tools.ending.error is None and feeder.limit is not None:
+            tools.ending.drain(Exit.DONE)
+        work.cancel_scope.cancel()
+
+
+async def _give_up_when_told(scope: anyio.CancelScope, ending: Ending) -> None:
+    await ending.released()
+    scope.cancel()
+
+
+def _watcher(server: Server, settings: WorkerSettings, tools: Tools) -> Watcher:
+    return Watcher(
+        server=server,
+        pool=tools.pool,
+        store=tools.store,
+        ending=tools.ending,
+        log=tools.log,
+        wanted_model=settings.model,
+        raw_text=settings.raw_text,
+        token_ids=settings.token_ids,
+    )
+
+
+@asynccontextmanager
+async def _registered(settings: WorkerSettings, tools: Tools) -> AsyncIterator[tuple[WorkerId, bool]]:
+    """The worker's row and lock. The lock is taken before the row exists, so that nobody takes us for dead."""
+    identity = uuid.uuid4().hex
+    lock = locks.take(tools.store.place.workers, identity)
+    try:
+        flock_works = await anyio.to_thread.run_sync(locks.conflicts, lock)
+        worker = await tools.store.write(register, _registration(settings, identity))
+        tools.log.info("worker_started", worker=worker, store=str(tools.store.place.path))
+        try:
+            yield worker, flock_works
+        finally:
+            with anyio.CancelScope(shield=True):
+                await tools.store.write(leave, Leave(worker, "stopped"))
+    finally:
+        lock.free()
+
+
+def _registration(settings: WorkerSettings, identity: str) -> Registration:
+    return Registration(
+        uuid=identity,
+        name=settings.name or f"{socket.gethostname()}-{os.getpid()}",
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        boot_id=_boot_id(),
+        version=version("thinkledger"),
+        slots=settings.concurrency,
+        ttl_ms=int(settings.lease_ttl_s * 1000),
+    )
+
+
+def _boot_id() -> str:
+    """Which start of the machine this is; empty where the system does not tell."""
+    file = Path("/proc/sys/kernel/random/boot_id")
+    return file.read_text().strip() if file.exists() else ""
