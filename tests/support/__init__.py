@@ -1,0 +1,1 @@
+"""What several tests start and ask; nothing in here is a test."""
