@@ -1,0 +1,170 @@
+"""One batch of rows into the store, in one transaction."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.intake import statements
+from app.intake.matching import CROWD, Crowd, Matched, New, Repeats, Standing, names, plan
+from app.intake.rows import Row
+from app.model.errors import IntegrityFailure
+from app.model.ids import DatasetId
+from app.store.batch import bind_rows
+from app.store.transaction import Tx
+
+_ALL = 2**62  # an upper end for occurrences
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows to be added, and what the import knows so far."""
+
+    dataset: DatasetId
+    source: int | None  # None until the first sample is added
+    source_name: str
+    rank: int
+    rows: Sequence[Row]
+    matched: Matched  # only read here: a transaction may be tried again
+    repeats: Repeats
+    rows_read: int  # of the file, these included
+    rows_rejected: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a batch came to."""
+
+    source: int | None
+    added: int = 0
+    repeated: int = 0
+    dropped: int = 0
+    matched: Sequence[int] = ()
+    crowds: Mapping[str, Crowd] = field(default_factory=dict)
+    conflicts: Sequence[tuple[Row, str]] = ()  # each with the place of the earlier row
+    duplicates: Sequence[tuple[Row, str]] = ()
+
+
+async def add_batches(tx: Tx, batches: Sequence[Batch]) -> list[Outcome]:
+    """Add what is new of each batch; the operation for `Store.write`."""
+    return [await _add(tx, batch) for batch in batches]
+
+
+async def _add(tx: Tx, batch: Batch) -> Outcome:
+    made = plan(batch.rows, await _standing(tx, batch), batch.matched, batch.repeats)
+    source = await _insert(tx, batch, made.new) if made.new else batch.source
+    places = await _places(tx, batch.dataset, [*made.conflicts, *made.duplicates])
+    return Outcome(
+        source,
+        added=len(made.new),
+        repeated=made.repeated,
+        dropped=len(made.dropped),
+        matched=made.matched,
+        crowds=made.crowds,
+        conflicts=[(row, places[row.identity.base_id]) for row in made.conflicts],
+        duplicates=[(row, places[row.identity.base_id]) for row in made.duplicates],
+    )
+
+
+async def _standing(tx: Tx, batch: Batch) -> dict[str, list[Standing]]:
+    """The samples under the base ids of the batch: as many as it may need, and all where that was not enough."""
+    asked: dict[str, int] = {}
+    for row in batch.rows:
+        asked[row.identity.base_id] = asked.get(row.identity.base_id, 0) + 1
+    windows = [_window(base_id, count, batch) for base_id, count in asked.items()]
+    found = await _standing_in(tx, batch, windows)
+    full = {base_id for base_id, used, until in windows if len(found.get(base_id, ())) >= until - used}
+    short = full if batch.repeats.need_all else _short(batch, full, found)
+    if short:
+        found |= await _standing_in(
+            tx, batch, [(base_id, used, _ALL) for base_id, used, _ in windows if base_id in short]
+        )
+    return found
+
+
+def _short(batch: Batch, base_ids: set[str], found: Mapping[str, Sequence[Standing]]) -> set[str]:
+    """Those of the base ids that have rows which none of the samples found is: further ones may be theirs."""
+    if not base_ids:
+        return set()
+    wanted = Counter((row.identity.base_id, row.identity.content_sha256) for row in batch.rows)
+    for base_id in base_ids:
+        wanted.subtract((base_id, sample.content_sha256) for sample in found[base_id] if batch.matched.leaves(sample))
+    return {base_id for (base_id, _), count in wanted.items() if count > 0} & base_ids
+
+
+def _window(base_id: str, count: int, batch: Batch) -> tuple[str, int, int]:
+    """The occurrences to look at. One in the middle may be ours already, so a few more than the rows need."""
+    crowd = None if batch.repeats.need_all else batch.matched.crowds.get(base_id)
+    used = crowd.used if crowd else 0
+    return base_id, used, used + count + CROWD
+
+
+async def _standing_in(tx: Tx, batch: Batch, windows: Sequence[tuple[str, int, int]]) -> dict[str, list[Standing]]:
+    params = {"dataset": batch.dataset, "bases": bind_rows(windows)}
+    found: dict[str, list[Standing]] = {}
+    for row in await tx.rows(statements.standing(), params):
+        ours = row.source_id is not None and row.source_id == batch.source
+        found.setdefault(row.base_id, []).append(Standing(row.id, row.occurrence, row.content_sha256, ours))
+    return found
+
+
+async def _insert(tx: Tx, batch: Batch, new: Sequence[New]) -> int:
+    """Add samples and their jobs; the number of the source that they come from."""
+    await tx.seq()
+    source = await _source(tx, batch)
+    sample_ids = await _free_names(tx, batch.dataset, new)
+    samples = bind_rows(_columns(sample_id, one) for sample_id, one in zip(sample_ids, new, strict=True))
+    added = await tx.run(statements.add_samples(), {"dataset": batch.dataset, "source": source, "samples": samples})
+    last = int(await tx.value(statements.highest_ordinal(), {"dataset": batch.dataset}))
+    jobs = bind_rows(enumerate(sample_ids, last + 1))
+    queued = await tx.run(statements.add_jobs(), {"dataset": batch.dataset, "rank": batch.rank, "jobs": jobs})
+    if not added == queued == len(new):
+        raise IntegrityFailure(
+            f"Of {len(new)} new rows the store took {added} samples and {queued} jobs. Nothing was kept."
+        )
+    return source
+
+
+async def _source(tx: Tx, batch: Batch) -> int:
+    """The row of the file, made with its first sample; it counts what was read so far."""
+    if batch.source is not None:
+        counts = {"source": batch.source, "rows_read": batch.rows_read, "rows_rejected": batch.rows_rejected}
+        await tx.run(statements.count_source(), counts)
+        return batch.source
+    return int(await tx.value(statements.new_source(), source_row(batch, tx.now_ms)))
+
+
+def source_row(batch: Batch, now_ms: int) -> dict[str, int | str]:
+    """The row of a file that is being read."""
+    return {
+        "dataset_id": batch.dataset,
+        "name": batch.source_name,
+        "rows": batch.rows_read,
+        "rejected": batch.rows_rejected,
+        "started_ms": now_ms,
+    }
+
+
+def _columns(sample_id: str, new: New) -> tuple[int | str | None, ...]:
+    row, identity = new.row, new.row.identity
+    return sample_id, identity.base_id, new.occurrence, identity.content_sha256, row.messages, row.tools, row.line
+
+
+async def _free_names(tx: Tx, dataset: DatasetId, new: Sequence[New]) -> list[str]:
+    """A name for each new sample that no sample of the dataset has."""
+    busy: set[str] = set()
+    while True:
+        wanted = names(new, busy)
+        params = {"dataset": dataset, "names": bind_rows((name,) for name in wanted)}
+        found = {str(row[0]) for row in await tx.rows(statements.taken(), params)}
+        if not found:
+            return wanted
+        busy |= found
+
+
+async def _places(tx: Tx, dataset: DatasetId, rows: Sequence[Row]) -> dict[str, str]:
+    """For base ids in conflict: where their first sample came from, in words."""
+    if not rows:
+        return {}
+    bases = bind_rows((base_id,) for base_id in sorted({row.identity.base_id for row in rows}))
+    found = await tx.rows(statements.first_places(), {"dataset": dataset, "bases": bases})
+    return {row.base_id: f"line {row.source_row} of {row.name or 'an earlier import'}" for row in found}

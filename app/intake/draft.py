@@ -1,0 +1,27 @@
+"""What a format makes of a row: turns in the file's own words, not yet checked or put in order."""
+
+from dataclasses import dataclass
+
+from app.intake.strict_json import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn. `text` and `reasoning` are already joined; the role and the calls are as the file has them."""
+
+    role: str
+    text: str
+    reasoning: str = ""
+    calls: tuple[Json, ...] = ()
+    answers: str | None = None  # the id of the call that a tool turn answers
+    multimodal: bool = False  # holds more than text
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A row as its format reads it."""
+
+    turns: list[Turn]
+    tools: Json = None
+    multimodal: bool = False  # pictures, sound or video beside the turns
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,52 @@
+"""The end of an import: what its file was, and a line of the audit trail."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.intake import statements
+from app.intake.adding import Batch, source_row
+from app.intake.request import ImportReport
+from app.store.transaction import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The end of an import."""
+
+    batch: Batch
+    report: ImportReport
+
+
+async def finish(tx: Tx, ends: Sequence[End]) -> list[None]:
+    """Close each import; the operation for `Store.write`."""
+    for end in ends:
+        await _finish_one(tx, end)
+    return [None] * len(ends)
+
+
+async def _finish_one(tx: Tx, end: End) -> None:
+    """Close the file's row. A file that added nothing gets one only if its bytes are new to the dataset."""
+    batch, report = end.batch, end.report
+    source = batch.source
+    if source is None and (report.sha256 is None or await _is_known(tx, batch, report.sha256)):
+        return
+    await tx.seq()
+    if source is None:
+        source = int(await tx.value(statements.new_source(), source_row(batch, tx.now_ms)))
+    facts = {
+        "source": source,
+        "rows_read": report.rows,
+        "rows_rejected": report.rejected,
+        "file_sha256": report.sha256,
+        "at_ms": tx.now_ms,
+    }
+    await tx.run(statements.finish_source(), facts)
+    detail = {"file": report.file, "rows": report.rows, "added": report.added, "rejected": report.rejected}
+    event = {"at_ms": tx.now_ms, "kind": "imported", "dataset_id": batch.dataset, "detail": json.dumps(detail)}
+    await tx.run(statements.new_event(), event)
+
+
+async def _is_known(tx: Tx, batch: Batch, sha256: str) -> bool:
+    params = {"dataset": batch.dataset, "file_sha256": sha256}
+    return await tx.first(statements.source_of_content(), params) is not None

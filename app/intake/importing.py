@@ -1,0 +1,175 @@
+"""A file into the store: read, put into normal form, matched with what is there, added."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+from anyio.streams.memory import MemoryObjectSendStream
+
+from app.intake.adding import Batch, Outcome, add_batches
+from app.intake.chunks import Chunk, Tally, chunks
+from app.intake.dataset import Target, check_name, prepare
+from app.intake.finishing import End, finish
+from app.intake.lines import STDIN, Lines, open_lines
+from app.intake.matching import Matched
+from app.intake.rejects import Rejects, places
+from app.intake.request import ImportReport, ImportRequest, Progress, is_lines
+from app.intake.rows import Reject, Row
+from app.model.errors import NotFound, Refused, UsageError
+from app.store.store import Store
+
+_AHEAD = 1  # chunks that are read while one is being written
+
+
+async def import_file(store: Store, request: ImportRequest, progress: Callable[[Progress], None]) -> ImportReport:
+    """Add the rows of a file that the dataset does not have yet.
+
+    What is committed stays when an import is cut off; running it again adds the rest, and after a whole one nothing.
+    """
+    check_name(request.dataset)
+    check_file(request.path)
+    _refuse_the_store(request.path, store.place.path)
+    with (
+        open_lines(request.path) as lines,
+        Rejects(places(request.path, request.dataset, store.place.path.parent)) as out,
+    ):
+        target = await store.write(prepare, request)
+        run = _Import(store, request, target, lines, out, progress)
+        send, receive = anyio.create_memory_object_stream[Chunk](_AHEAD)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_read, chunks(lines, request.reading, request.limit), send)
+            async with receive:
+                async for chunk in receive:
+                    await run.take(chunk)
+        return await run.finish()
+
+
+def check_file(path: str) -> None:
+    """Refuse what is no readable file of lines, before anything is made for it."""
+    if path == STDIN:
+        return
+    if not Path(path).exists():
+        raise NotFound(f"There is no file {path}.")
+    if Path(path).is_dir():
+        raise UsageError(f"{path} is a folder. Import its files one by one.")
+    if not is_lines(path):
+        raise UsageError(
+            f"{path}: only JSON lines can be imported (.jsonl, plain, gzip or zstd). Convert it to one object a line."
+        )
+
+
+def _refuse_the_store(path: str, store: Path) -> None:
+    """A second descriptor on the store's files would, when closed, drop the locks that SQLite holds on them."""
+    if path == STDIN:
+        return
+    files = (store.with_name(store.name + ending) for ending in ("", "-wal", "-shm"))
+    if any(file.exists() and file.samefile(path) for file in files):
+        raise Refused(f"{path} is the store itself. Name the file with the prompts.")
+
+
+async def _read(source: Iterator[Chunk], send: MemoryObjectSendStream[Chunk]) -> None:
+    """Read chunks in a thread, a few ahead of the writer: the database works outside the interpreter's lock."""
+    async with send:
+        while (chunk := await to_thread.run_sync(next, source, None, abandon_on_cancel=True)) is not None:
+            await send.send(chunk)
+
+
+class _Import:
+    """One import while it runs: what it has matched, and its counts."""
+
+    def __init__(
+        self,
+        store: Store,
+        request: ImportRequest,
+        target: Target,
+        lines: Lines,
+        out: Rejects,
+        progress: Callable[[Progress], None],
+    ) -> None:
+        self._store = store
+        self._request = request
+        self._target = target
+        self._lines = lines
+        self._out = out
+        self._progress = progress
+        self._matched = Matched()
+        self._tally = Tally()
+        self._source: int | None = None
+        self._rows = self._added = self._present = self._dropped = self._rejected = self._repeated = 0
+
+    async def take(self, chunk: Chunk) -> None:
+        """Store a chunk; its rejects are written down after its commit."""
+        self._rows += chunk.count
+        self._rejected += len(chunk.rejects)
+        self._tally.add_rows(chunk.rows)
+        refused = await self._add(chunk.rows) if chunk.rows else []
+        self._rejected += len(refused)
+        rejects = sorted(chunk.rejects + refused, key=lambda reject: reject.line)
+        self._tally.add_rejects(rejects)
+        self._out.write(rejects)
+        self._progress(Progress(chunk.bytes_read, self._lines.size, self._rows, self._added, self._rejected))
+
+    async def _add(self, rows: list[Row]) -> list[Reject]:
+        """Add what is new; the rows that the store's contents forbid."""
+        outcome = await self._store.write(add_batches, self._batch(rows))
+        self._source = outcome.source
+        self._matched.add(outcome.matched, outcome.crowds)
+        self._added += outcome.added
+        self._present += len(outcome.matched)
+        self._dropped += outcome.dropped
+        self._repeated += outcome.repeated
+        return _refused(outcome, self._request.source_name)
+
+    def _batch(self, rows: list[Row]) -> Batch:
+        return Batch(
+            self._target.id,
+            self._source,
+            self._request.source_name,
+            self._target.rank,
+            rows,
+            self._matched,
+            self._request.repeats,
+            self._rows,
+            self._rejected,
+        )
+
+    async def finish(self) -> ImportReport:
+        """Write down what the file was, and report."""
+        report = self._report()
+        await self._store.write(finish, End(self._batch([]), report))
+        return report
+
+    def _report(self) -> ImportReport:
+        return ImportReport(
+            dataset=self._request.dataset,
+            file=self._request.source_name,
+            sha256=self._lines.sha256,
+            created=self._target.created,
+            rows=self._rows,
+            added=self._added,
+            present=self._present,
+            dropped=self._dropped,
+            rejected=self._rejected,
+            repeated=self._repeated,
+            formats=dict(self._tally.formats),
+            notes=dict(self._tally.notes),
+            reasons=dict(self._tally.reasons),
+            rejects=self._out.path,
+        )
+
+
+def _refused(outcome: Outcome, file: str) -> list[Reject]:
+    """The rejects that only the store could find, each naming both places."""
+    found = [
+        (
+            row,
+            "conflicting_id",
+            f"{row.identity.base_id!r} has other content at {place} than at line {row.line} of {file}",
+        )
+        for row, place in outcome.conflicts
+    ] + [
+        (row, "duplicate", f"{row.identity.base_id!r} at line {row.line} of {file} is the same as at {place}")
+        for row, place in outcome.duplicates
+    ]
+    return [Reject(row.line, reason, detail, row.messages[:200]) for row, reason, detail in found]

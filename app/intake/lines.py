@@ -1,0 +1,173 @@
+"""A file as lines, one at a time: plain, gzip (several members) or zstd, told by its first bytes, or standard input.
+
+Lines end at byte 0x0A only. Memory stays the same whatever the file's size or its longest line.
+"""
+
+import gzip
+import hashlib
+import io
+import select
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import zstandard
+
+from app.intake.strict_json import MAX_BYTES
+
+STDIN = "-"
+_CHUNK = 2**18
+_GZIP, _ZSTD, _BOM = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf"
+_DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
+
+
+class _Readable(Protocol):
+    def readline(self, size: int = -1, /) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line without its end. With a `fault` it is refused unread, and `data` is only its beginning."""
+
+    number: int  # from 1; blank lines count
+    data: bytes
+    fault: str | None = None
+
+
+class Lines:
+    """The lines of an open file, and what is known of the file when they have been read."""
+
+    def __init__(self, raw: io.RawIOBase, size: int | None) -> None:
+        self.size = size  # bytes, where it is known beforehand
+        self._meter = _Meter(raw)
+        self._whole = False
+
+    @property
+    def bytes_read(self) -> int:
+        return self._meter.count
+
+    @property
+    def sha256(self) -> str | None:
+        """The hash of the file's bytes, once all of them were read."""
+        return self._meter.digest.hexdigest() if self._whole else None
+
+    def __iter__(self) -> Iterator[Line]:
+        source = io.BufferedReader(self._meter, _CHUNK)
+        file = _decompressed(source, source.peek(4)[:4])
+        number = 0
+        try:
+            while data := file.readline(MAX_BYTES + 2):
+                number += 1
+                yield _line(number, data.removeprefix(_BOM) if number == 1 else data, file)
+        except _DAMAGE as error:
+            yield Line(number + 1, str(error).encode(), "damaged_file")
+            return
+        self._whole = True
+
+
+@contextmanager
+def open_lines(path: str) -> Iterator[Lines]:
+    """The lines of the file at `path`, or of standard input for `-`."""
+    if path == STDIN:
+        with _Stoppable(0, closefd=False) as raw:
+            yield Lines(raw, None)
+        return
+    with _Stoppable(path) as raw:
+        yield Lines(raw, Path(path).stat().st_size or None)
+
+
+def _line(number: int, data: bytes, file: _Readable) -> Line:
+    """The line that begins with `data`; of one that is too long the rest is read and dropped."""
+    line = data.removesuffix(b"\n")
+    if len(line) <= MAX_BYTES:
+        return Line(number, line)
+    while not data.endswith(b"\n"):
+        data = file.readline(_CHUNK)
+        if not data:
+            break
+    return Line(number, line[:1000], "too_large")
+
+
+def _decompressed(source: "io.BufferedReader[_Meter]", start: bytes) -> _Readable:
+    if start.startswith(_GZIP):
+        return gzip.GzipFile(fileobj=source, mode="rb")
+    if start == _ZSTD:
+        return io.BufferedReader(_Zstd(source), _CHUNK)
+    return source
+
+
+class _Stoppable(io.FileIO):
+    """A file or pipe whose reader, in another thread, goes away soon after it is closed, even if nothing ever comes."""
+
+    _LOOK_MS = 200
+    _stopped = False
+
+    def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
+        waiting = select.poll()
+        waiting.register(self.fileno(), select.POLLIN)
+        while not waiting.poll(self._LOOK_MS):
+            if self._stopped:
+                raise ValueError("closed while it was read")
+        return super().readinto(buffer) or 0
+
+    def close(self) -> None:
+        self._stopped = True
+        super().close()
+
+
+class _Meter(io.RawIOBase):
+    """Counts and hashes the bytes that pass."""
+
+    def __init__(self, raw: io.RawIOBase) -> None:
+        self._raw = raw
+        self.count = 0
+        self.digest = hashlib.sha256()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
+        count = self._raw.readinto(buffer) or 0
+        self.digest.update(memoryview(buffer)[:count])
+        self.count += count
+        return count
+
+
+class _Zstd(io.RawIOBase):
+    """Frames one after another. The library's own stream reader takes a frame that is cut off for a whole one."""
+
+    _STEP = 1024  # compressed bytes at a time: a block of 4 bytes may hold 128 KiB, so this bounds the memory
+
+    def __init__(self, source: "io.BufferedReader[_Meter]") -> None:
+        self._source = source
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._begun = False
+        self._left = b""  # compressed bytes after the end of a frame
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
+        while not self._ready:
+            step = self._left or self._source.read(self._STEP)
+            if not step:
+                if self._begun:
+                    raise EOFError("compressed file ended before the end of a frame")
+                return 0
+            self._decompress(step)
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
+
+    def _decompress(self, step: bytes) -> None:
+        self._ready = memoryview(self._frame.decompress(step))
+        self._begun = not self._frame.eof
+        self._left = b""
+        if self._frame.eof:
+            self._left = self._frame.unused_data
+            self._frame = zstandard.ZstdDecompressor().decompressobj()

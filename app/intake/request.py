@@ -1,0 +1,71 @@
+"""What an import is asked to do, and what it reports."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from app.intake.lines import STDIN
+from app.intake.matching import Repeats
+from app.intake.rows import Reading
+from app.model.config import DatasetConfig
+
+# Files whose rows are not lines of JSON.
+_NO_LINES = (".json", ".csv", ".tsv", ".parquet", ".arrow", ".traj")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRequest:
+    """One file into one dataset."""
+
+    dataset: str
+    path: str  # or `-` for standard input
+    reading: Reading = field(default_factory=Reading)
+    repeats: Repeats = field(default_factory=Repeats)
+    limit: int | None = None  # rows of the file, rejects included
+    said: Mapping[str, Any] = field(default_factory=dict)  # settings of DatasetConfig that were given
+    max_attempts: int | None = None
+    rank: int | None = None  # None: that of the dataset
+
+    def __post_init__(self) -> None:
+        DatasetConfig().changed(**self.said)  # refuses what no dataset may set, before anything is opened
+
+    @property
+    def source_name(self) -> str:
+        return self.path if self.path == STDIN else Path(self.path).name
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an import is."""
+
+    bytes_read: int
+    size: int | None  # of the file in bytes, where it is known
+    rows: int
+    added: int
+    rejected: int
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import did. `rows` is the sum of added, present, dropped and rejected."""
+
+    dataset: str
+    file: str
+    sha256: str | None  # None: not read to its end
+    created: bool  # the dataset was made by this import
+    rows: int
+    added: int
+    present: int  # in the dataset already
+    dropped: int  # by --dedupe
+    rejected: int
+    repeated: int  # rows equal to an earlier row of the file, whatever became of them
+    formats: Mapping[str, int]
+    notes: Mapping[str, int]
+    reasons: Mapping[str, int]
+    rejects: Path | None  # where the rejected rows are written down
+
+
+def is_lines(path: str) -> bool:
+    """Whether the name of a file leaves room for lines of JSON in it."""
+    return not Path(path).name.lower().endswith(_NO_LINES)

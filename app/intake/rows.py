@@ -1,0 +1,81 @@
+"""The bytes of one line to a row that can be stored, or to the reason why not. Any bytes give one of the two."""
+
+import json
+from dataclasses import dataclass
+
+import msgspec
+
+from app.intake.formats import AUTO, read_draft
+from app.intake.identity import Identity, identify
+from app.intake.normal import normalise
+from app.intake.refusal import RowRefused
+from app.intake.strict_json import Json, read_json
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How rows are to be read: the settings of `import` that decide it."""
+
+    format: str = AUTO
+    id_field: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row in its normal form; `messages` and `tools` are JSON texts."""
+
+    line: int
+    format: str
+    identity: Identity
+    messages: str
+    tools: str | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A row that is not taken, and where it stands."""
+
+    line: int
+    reason: str
+    detail: str
+    text: str  # the first 200 characters of its line
+
+
+def read_row(line: int, data: bytes, reading: Reading) -> Row | Reject:
+    """The row that a line holds, or why it is not taken."""
+    try:
+        return _row(line, read_json(data), reading)
+    except RowRefused as refused:
+        return Reject(line, refused.reason, refused.detail, beginning(data))
+
+
+def _row(line: int, value: Json, reading: Reading) -> Row:
+    if not isinstance(value, dict):
+        raise RowRefused("not_an_object")
+    row: dict[str, Json] = {key: member for key, member in value.items() if member is not None}
+    name, draft = read_draft(row, reading.format)
+    prompt = normalise(draft)
+    identity = identify(row, prompt.messages, prompt.tools, reading.id_field)
+    try:
+        messages = msgspec.json.encode(prompt.messages).decode()
+        tools = None if prompt.tools is None else _sendable(_TOOLS.encode(prompt.tools))
+        _sendable(identity.base_id)
+    except UnicodeEncodeError:
+        raise RowRefused("lone_surrogate") from None
+    return Row(line, name, identity, messages, tools, tuple(prompt.notes))
+
+
+# Tools may hold whole numbers of any length, which msgspec does not write.
+_TOOLS = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def _sendable(text: str) -> str:
+    """The text, if it can be written as UTF-8; half of a surrogate pair raises UnicodeEncodeError."""
+    text.encode()
+    return text
+
+
+def beginning(data: bytes, characters: int = 200) -> str:
+    """The first characters of a line, whatever its bytes."""
+    return data[: 4 * characters].decode(errors="replace")[:characters]

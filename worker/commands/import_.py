@@ -1,0 +1,226 @@
+"""`thinkledger import NAME FILE`: the rows of a file as samples of a dataset."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+import typer
+
+from app.model.errors import UsageError
+from app.model.exits import Exit
+from worker import cli_context
+from worker.option_values import extra_keys, known_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.intake.request import ImportReport, ImportRequest, Progress
+
+FORMATS = ("auto", "own", "messages", "prompt")
+_SHOWN_SAMPLES = 3
+
+
+def register(app: typer.Typer) -> None:
+    app.command("import", help="Add the rows of a file to a dataset; a repeated import adds nothing.")(import_)
+
+
+def _choice(*values: str) -> click.Choice[str]:
+    return click.Choice(values)
+
+
+def import_(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="The dataset; it is made where it is absent.", show_default=False)],
+    file: Annotated[
+        str, typer.Argument(help="JSON lines: plain, gzip or zstd; - is standard input.", show_default=False)
+    ],
+    format_: Annotated[
+        str, typer.Option("--format", click_type=_choice(*FORMATS), help="What a row looks like.")
+    ] = "auto",
+    id_field: Annotated[str | None, typer.Option(metavar="KEY", help="Take the ids from this key only.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Read this many rows, rejects included.")] = None,
+    turns: Annotated[
+        str, typer.Option(click_type=_choice("last"), help="last: what comes after the last user turn is asked anew.")
+    ] = "last",
+    model: Annotated[str | None, typer.Option(help="The model to ask; without it the endpoint's only one.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Token limit of an answer.")] = None,
+    temperature: Annotated[float | None, typer.Option(min=0.0, help="Sampling temperature.")] = None,
+    top_p: Annotated[float | None, typer.Option(min=0.0, max=1.0, help="Nucleus sampling.")] = None,
+    thinking: Annotated[
+        str | None, typer.Option(click_type=_choice("on", "off"), help="Ask for thinking or for none.")
+    ] = None,
+    profile: Annotated[str | None, typer.Option(help="How the model marks its reasoning, for example think.")] = None,
+    extra: Annotated[str | None, typer.Option(metavar="JSON", help="Further keys of the request body.")] = None,
+    rank: Annotated[int | None, typer.Option(help="Lower is asked first; without it that of the dataset.")] = None,
+    max_attempts: Annotated[int | None, typer.Option(min=1, help="Tries a job may use up; 5 unless set.")] = None,
+    gate: Annotated[
+        int | None, typer.Option(min=0, help="Answers that the first check looks at; 20 unless set.")
+    ] = None,
+    min_capture: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Share of them that must hold reasoning; 0.95 unless set.")
+    ] = None,
+    dedupe: Annotated[bool, typer.Option("--dedupe", help="Drop rows equal to an earlier row of the file.")] = False,
+    on_duplicate: Annotated[
+        str, typer.Option(click_type=_choice("skip", "error"), help="error: reject rows that are there already.")
+    ] = "skip",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing; show what would be added.")] = False,
+    as_jsonl: Annotated[bool, typer.Option("--jsonl", help="With --dry-run: one line a row.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Add the rows of FILE to the dataset NAME. What is not taken goes to FILE.rejects.jsonl, with line and reason."""
+    from app.intake.matching import Repeats
+    from app.intake.request import ImportRequest
+    from app.intake.rows import Reading
+
+    del turns
+    if as_jsonl and not dry_run:
+        raise UsageError("--jsonl shows rows, so it goes with --dry-run only. --json gives the counts of an import.")
+    said = {
+        "model": model,
+        "max_tokens": max_tokens,
+        "temperature": temperature,
+        "top_p": top_p,
+        "thinking": None if thinking is None else thinking == "on",
+        "profile": known_profile(profile),
+        "extra": extra_keys(extra),
+        "gate": gate,
+        "min_capture": min_capture,
+    }
+    request = ImportRequest(
+        dataset=name,
+        path=file,
+        reading=Reading(format_, id_field),
+        repeats=Repeats(drop=dedupe, refuse=on_duplicate == "error"),
+        limit=limit,
+        said={setting: value for setting, value in said.items() if value is not None},
+        max_attempts=max_attempts,
+        rank=rank,
+    )
+    if dry_run:
+        _dry_run(request, as_json=as_json, as_jsonl=as_jsonl)
+    cli_context.run(lambda: _import(cli_context.context(ctx), request, as_json=as_json))
+
+
+async def _import(settings: cli_context.Globals, request: ImportRequest, *, as_json: bool) -> Exit:
+    from app.intake.dataset import check_name
+    from app.intake.importing import check_file, import_file
+    from app.store.store import open_store
+
+    check_name(request.dataset)
+    check_file(request.path)  # before a store is made for nothing
+    async with open_store(settings.db, create=True) as store:
+        with _shown(settings) as progress:
+            report = await import_file(store, request, progress)
+    _show(report, as_json=as_json)
+    return Exit.INCOMPLETE if report.rejected else Exit.DONE
+
+
+def _dry_run(request: ImportRequest, *, as_json: bool, as_jsonl: bool) -> None:
+    from app.intake.dataset import check_name
+    from app.intake.dry_run import DryRun, to_json
+
+    check_name(request.dataset)
+    run = DryRun(request)
+    shown = 0
+    for fate in run.fates():
+        if as_jsonl:
+            sys.stdout.buffer.write(to_json(fate))
+        elif not as_json and fate.dropped is None and shown < _SHOWN_SAMPLES:
+            cli_context.put(to_json(fate).decode().rstrip())
+            shown += 1
+    report = run.report()
+    if as_jsonl:
+        sys.stdout.buffer.flush()
+        cli_context.say(_summary(report, "would be added"))
+    else:
+        _show(report, as_json=as_json, added="would be added")
+    raise typer.Exit(int(Exit.INCOMPLETE if report.rejected else Exit.DONE))
+
+
+def _show(report: ImportReport, *, as_json: bool, added: str = "added") -> None:
+    """The result: one object, or a few lines."""
+    if as_json:
+        facts = asdict(report)
+        facts["rejects"] = None if report.rejects is None else str(report.rejects)
+        cli_context.put_json(facts)
+        return
+    cli_context.put(_summary(report, added))
+
+
+def _summary(report: ImportReport, added: str) -> str:
+    counts = (
+        f"{report.rows:,} rows, {report.added:,} {added}, {report.present:,} there already, "
+        f"{report.dropped:,} dropped, {report.rejected:,} rejected"
+    )
+    lines = [
+        f"{report.dataset}: {counts}",
+        *_counted("formats", report.formats),
+        *_counted("notes", report.notes),
+        *_counted("rejected", report.reasons),
+    ]
+    if report.repeated:
+        lines.append(f"{report.repeated:,} rows are equal to an earlier row of the file; --dedupe drops such rows")
+    if report.rejects is not None:
+        lines.append(f"rejected rows: {report.rejects}")
+    return "\n".join(lines)
+
+
+def _counted(title: str, counts: Any) -> list[str]:
+    return [f"{title}: " + ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))] if counts else []
+
+
+@contextmanager
+def _shown(settings: cli_context.Globals) -> Iterator[Callable[[Progress], None]]:
+    """Progress on stderr: a bar for a person, a line a minute for a log, nothing when asked to be quiet."""
+    if settings.live_progress:
+        with _bar() as progress:
+            yield progress
+    else:
+        yield _Minutes(quiet=not settings.progress or settings.verbosity < 0)
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[Progress], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[counts]}"),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("import", total=None, counts="")
+
+        def show(progress: Progress) -> None:
+            counts = f"{progress.rows:,} rows, {progress.added:,} added, {progress.rejected:,} rejected"
+            bar.update(task, total=progress.size, completed=progress.bytes_read, counts=counts)
+
+        yield show
+
+
+class _Minutes:
+    """One line a minute."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        import time
+
+        self._quiet = quiet
+        self._clock = time.monotonic
+        self._said_s = self._clock()
+
+    def __call__(self, progress: Progress) -> None:
+        if self._quiet or self._clock() - self._said_s < 60:
+            return
+        self._said_s = self._clock()
+        share = f" ({progress.bytes_read * 100 // progress.size} % of the file)" if progress.size else ""
+        cli_context.say(
+            f"import: {progress.rows:,} rows{share}, {progress.added:,} added, {progress.rejected:,} rejected"
+        )
