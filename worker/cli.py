@@ -15,7 +15,7 @@ from app.model.exits import Exit
 from worker import cli_context, cli_settings
 from worker.cli_context import DEFAULT_DB, Globals
 
-COMMANDS = ("start", "config")
+COMMANDS = ("import_", "datasets", "start", "status", "samples", "export", "simulate", "demo", "serve", "config")
 
 app = typer.Typer(
     name="thinkledger",

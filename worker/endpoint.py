@@ -123,7 +123,9 @@ class Endpoint:
         """Status and JSON of a GET below the server's root; the JSON is None where there is none. Raises AskFailed."""
         try:
             with anyio.fail_after(timeout_s):
-                response = await self.client.get(f"{self.root}{path}", cast_to=httpx2.Response, options={"headers": self.headers})
+                response = await self.client.get(
+                    f"{self.root}{path}", cast_to=httpx2.Response, options={"headers": self.headers}
+                )
         except openai.APIStatusError as error:
             response = error.response
         except (openai.APIConnectionError, httpx2.HTTPError) as error:

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row
-
 from app.leasing import statements
 from app.model.ids import JobId
 from app.model.lease import Failure, Settle
@@ -30,7 +28,7 @@ async def _fail_one(tx: Tx, failure: Failure) -> JobState | None:
     return to_state
 
 
-def _decide(failure: Failure, fence: Row[Any]) -> JobState:
+def _decide(failure: Failure, fence: Any) -> JobState:
     used_up = failure.counted and fence.tries + 1 >= fence.max_attempts
     match failure.settle:
         case Settle.RELEASE:

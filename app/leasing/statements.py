@@ -39,9 +39,18 @@ OPEN_WORKER = ("live", "draining")
 _NO_LEASE: dict[str, Any] = {"lease_worker": null(), "lease_deadline_ms": null()}
 
 
-def _unread_jobs() -> Select[Any]:
-    """Jobs that have a stored body nobody has read yet: offering them would ask for what is already here."""
-    return select(UNREAD.c.job_id)
+def _unread() -> ColumnElement[bool]:
+    """A body of the job's newest attempt is stored and not read: offering the job would ask for what is already here.
+
+    A body of an older attempt does not count, or a lease would outlive its holder while somebody's late answer is read.
+    """
+    return (
+        select(UNREAD.c.response_id)
+        .join(RESPONSE, RESPONSE.c.id == UNREAD.c.response_id)
+        .where(UNREAD.c.job_id == JOB.c.id, RESPONSE.c.attempt == JOB.c.attempt)
+        .correlate(JOB)
+        .exists()
+    )
 
 
 @cache
@@ -85,7 +94,7 @@ def claim() -> ReturningUpdate[Any]:
             JOB.c.state == text("'ready'"),  # literal, so that the partial index serves
             not_(exists().where(HOLD.c.dataset_id == bindparam("dataset"))),
             exists().where(WORKER.c.id == bindparam("worker"), WORKER.c.state == text("'live'")),
-            JOB.c.id.not_in(_unread_jobs()),
+            not_(_unread()),
         )
         .order_by(JOB.c.rank, JOB.c.id)
         .limit(bindparam("slots", type_=Integer))
@@ -105,8 +114,14 @@ def claim() -> ReturningUpdate[Any]:
 
 @cache
 def took_turn() -> Update:
-    """Note when a dataset was last claimed from, so that equals take turns."""
-    return update(DATASET).where(DATASET.c.id == bindparam("dataset")).values(claimed_ms=bindparam("now_ms"))
+    """Note when a dataset was last claimed from, so that equals take turns: after all others, whatever clocks do."""
+    everyone = DATASET.alias("everyone")
+    after_all = select(func.max(everyone.c.claimed_ms) + 1).scalar_subquery()
+    return (
+        update(DATASET)
+        .where(DATASET.c.id == bindparam("dataset"))
+        .values(claimed_ms=func.max(bindparam("now_ms", type_=Integer), after_all))
+    )
 
 
 @cache
@@ -141,7 +156,7 @@ def release() -> ReturningUpdate[Any]:
             JOB.c.attempt == leases.c.attempt,
             JOB.c.lease_worker == leases.c.worker,
             JOB.c.state.in_(sources(Event.RELEASE)),
-            JOB.c.id.not_in(_unread_jobs()),
+            not_(_unread()),
         )
         .values(state=JobState.READY, **_NO_LEASE)
         .returning(JOB.c.id)
@@ -175,7 +190,7 @@ def rescue() -> ReturningUpdate[Any]:
         .where(
             JOB.c.lease_worker == bindparam("dead"),
             JOB.c.state == text("'leased'"),
-            JOB.c.id.not_in(_unread_jobs()),
+            not_(_unread()),
         )
         .values(**_expired())
         .returning(JOB.c.id, JOB.c.state)
@@ -191,12 +206,11 @@ def rescue_overdue() -> ReturningUpdate[Any]:
         .where(
             JOB.c.state == text("'leased'"),
             JOB.c.lease_deadline_ms < bindparam("now_ms"),
-            WORKER.c.state.in_(OPEN_WORKER),
         )
     )
     return (
         update(JOB)
-        .where(JOB.c.id.in_(overdue), JOB.c.state == text("'leased'"), JOB.c.id.not_in(_unread_jobs()))
+        .where(JOB.c.id.in_(overdue), JOB.c.state == text("'leased'"), not_(_unread()))
         .values(**_expired())
         .returning(JOB.c.id, JOB.c.state)
     )
@@ -387,6 +401,28 @@ def lift() -> Delete:
     """Take back the reasons of the given kinds."""
     return delete(HOLD).where(
         HOLD.c.dataset_id == bindparam("dataset"), HOLD.c.kind.in_(bindparam("kinds", expanding=True))
+    )
+
+
+@cache
+def dataset_settings() -> Select[Any]:
+    """Every dataset with what decides how its jobs are asked."""
+    return select(DATASET.c.id, DATASET.c.name, DATASET.c.rank, DATASET.c.max_attempts, DATASET.c.config).order_by(
+        DATASET.c.id
+    )
+
+
+@cache
+def change_settings() -> Update:
+    """New settings of a dataset; rank and tries stay where none are given."""
+    return (
+        update(DATASET)
+        .where(DATASET.c.id == bindparam("dataset"))
+        .values(
+            config=bindparam("to_config"),
+            rank=func.coalesce(bindparam("to_rank", type_=Integer), DATASET.c.rank),
+            max_attempts=func.coalesce(bindparam("to_max_attempts", type_=Integer), DATASET.c.max_attempts),
+        )
     )
 
 

@@ -26,13 +26,13 @@ async def keep(tx: Tx, replies: Sequence[PackedReply]) -> list[ResponseId]:
     await tx.many(statements.keep_response(), [_row(kept) for kept in replies])
     keys = [(kept.reply.lease.job, kept.reply.lease.attempt, kept.reply.turn) for kept in replies]
     rows = await tx.rows(statements.stored(), {"kept": bind_rows(keys)})
-    await tx.many(statements.await_reading(), [_unread(row, replies[0]) for row in rows if not row.was_read])
+    await tx.many(statements.await_reading(), [_unread(row) for row in rows if not row.was_read])
     numbers = {(row.job_id, row.attempt, row.turn): ResponseId(row.id) for row in rows}
     return [numbers[key] for key in keys]
 
 
-def _unread(row: Any, kept: PackedReply) -> dict[str, int]:
-    return {"response_id": row.id, "job_id": row.job_id, "worker_id": kept.reply.lease.worker}
+def _unread(row: Any) -> dict[str, int]:
+    return {"response_id": row.id, "job_id": row.job_id, "worker_id": row.worker_id}
 
 
 def _row(kept: PackedReply) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from app.store.codec import encode_texts, pack_ids
 from app.store.transaction import Tx
 
 PREVIEW_CHARS = 100
+MOST_TOKENS = 2**40  # more is no count, and three million of them still add up in the 63 bits of a counter
 _ODD = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -52,8 +53,8 @@ async def _accept(tx: Tx, answers: Sequence[Judged]) -> set[ResponseId]:
     if not answers:
         return set()
     params = {"answers": bind_rows([_job_facts(one) for one in answers]), "now_ms": tx.now_ms}
-    done = {int(row.id) for row in await tx.rows(statements.accept(), params)}
-    accepted = {one.response for one in answers if one.lease.job in done}
+    done = {int(row.id): int(row.attempt) for row in await tx.rows(statements.accept(), params)}
+    accepted = {one.response for one in answers if done.get(one.lease.job) == one.lease.attempt}
     late = [(one.response,) for one in answers if one.response not in accepted]
     if done:
         at_seq = await tx.seq()
@@ -116,7 +117,9 @@ def _token_row(one: Judged) -> dict[str, Any] | None:
 
 
 def _completion_tokens(reading: Reading) -> int | None:
-    return None if reading.usage is None else reading.usage.completion_tokens
+    """The count where it can be one; `usage` keeps what the server said."""
+    tokens = None if reading.usage is None else reading.usage.completion_tokens
+    return None if tokens is None or tokens > MOST_TOKENS else tokens
 
 
 def chars(text: str | None) -> int | None:

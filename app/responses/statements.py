@@ -24,7 +24,14 @@ def stored() -> Select[Any]:
     kept = batch_rows("kept", job=int, attempt=int, turn=int)
     has_reading = select(READING.c.seq).where(READING.c.response_id == RESPONSE.c.id).exists()
     return (
-        select(RESPONSE.c.id, RESPONSE.c.job_id, RESPONSE.c.attempt, RESPONSE.c.turn, has_reading.label("was_read"))
+        select(
+            RESPONSE.c.id,
+            RESPONSE.c.job_id,
+            RESPONSE.c.attempt,
+            RESPONSE.c.turn,
+            RESPONSE.c.worker_id,
+            has_reading.label("was_read"),
+        )
         .select_from(kept)
         .join(
             RESPONSE,
@@ -90,7 +97,7 @@ def accept() -> ReturningUpdate[Any]:
             latency_ms=answers.c.latency_ms,
             preview=answers.c.preview,
         )
-        .returning(JOB.c.id)
+        .returning(JOB.c.id, JOB.c.attempt)
     )
 
 

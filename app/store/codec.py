@@ -3,6 +3,7 @@
 import hashlib
 import json
 import sys
+import threading
 from array import array
 from dataclasses import dataclass
 
@@ -11,8 +12,16 @@ import zstandard
 LEVEL = 3
 SMALL = 128  # bytes below which a frame's own overhead eats the gain
 
-_compressor = zstandard.ZstdCompressor(level=LEVEL)
-_decompressor = zstandard.ZstdDecompressor()
+
+class _Zstd(threading.local):
+    """One pair a thread: large bodies are packed in threads, and threads that share zstandard's objects crash."""
+
+    def __init__(self) -> None:
+        self.compressor = zstandard.ZstdCompressor(level=LEVEL)
+        self.decompressor = zstandard.ZstdDecompressor()
+
+
+_zstd = _Zstd()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +37,7 @@ class Packed:
 def pack(body: bytes) -> Packed:
     """Compress a body where that makes it smaller."""
     digest = hashlib.sha256(body).hexdigest()
-    squeezed = _compressor.compress(body) if len(body) >= SMALL else body
+    squeezed = _zstd.compressor.compress(body) if len(body) >= SMALL else body
     if len(squeezed) < len(body):
         return Packed("zstd", squeezed, len(body), digest)
     return Packed("plain", body, len(body), digest)
@@ -36,7 +45,7 @@ def pack(body: bytes) -> Packed:
 
 def unpack(codec: str, raw: bytes) -> bytes:
     """The body as it was received."""
-    return _decompressor.decompress(raw) if codec == "zstd" else raw
+    return _zstd.decompressor.decompress(raw) if codec == "zstd" else raw
 
 
 def needs_json(text: str | None) -> bool:
@@ -75,13 +84,13 @@ def pack_ids(ids: tuple[int, ...] | None) -> bytes | None:
     numbers = array("I", ids)
     if sys.byteorder == "big":
         numbers.byteswap()
-    return _compressor.compress(numbers.tobytes())
+    return _zstd.compressor.compress(numbers.tobytes())
 
 
 def unpack_ids(packed: bytes) -> tuple[int, ...]:
     """The token ids that pack_ids was given."""
     numbers = array("I")
-    numbers.frombytes(_decompressor.decompress(packed))
+    numbers.frombytes(_zstd.decompressor.decompress(packed))
     if sys.byteorder == "big":
         numbers.byteswap()
     return tuple(numbers)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import event
+from sqlalchemy import URL, event
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import StaticPool
 
@@ -36,16 +36,21 @@ _READER_PRAGMAS = (
 
 def writing_engine(place: Place) -> AsyncEngine:
     """One connection; every transaction takes the write lock at once, so that none is lost to a late upgrade."""
-    engine = create_async_engine(place.url, poolclass=StaticPool)
+    engine = create_async_engine(_url(place), poolclass=StaticPool)
     _configure(engine, (*_WRITER_PRAGMAS, f"PRAGMA wal_autocheckpoint={_autocheckpoint()}"), "BEGIN IMMEDIATE")
     return engine
 
 
 def reading_engine(place: Place) -> AsyncEngine:
     """Up to eight connections; each transaction is one snapshot and takes no lock that a writer would wait for."""
-    engine = create_async_engine(place.url, pool_size=2, max_overflow=6)
+    engine = create_async_engine(_url(place), pool_size=2, max_overflow=6)
     _configure(engine, _READER_PRAGMAS, "BEGIN")
     return engine
+
+
+def _url(place: Place) -> URL:
+    """Made of parts: in a URL that is parsed, a question mark in the file's name would end it."""
+    return URL.create("sqlite+aiosqlite", database=str(place.path))
 
 
 def _autocheckpoint() -> int:
@@ -70,7 +75,7 @@ def _configure(engine: AsyncEngine, pragmas: tuple[str, ...], begin: str) -> Non
 
 
 def _mark_as_ours(cursor: Any) -> None:
-    """Write our id into a new file before WAL mode, so that it stands in the file's own header from the first byte on."""
+    """Write our id into a new file before WAL mode, so that it stands in the file's header from the first byte on."""
     cursor.execute("PRAGMA page_count")
     if cursor.fetchone()[0] == 0:
         cursor.execute(f"PRAGMA application_id={APPLICATION_ID}")

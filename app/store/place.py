@@ -1,6 +1,7 @@
 """Where a store lies, and whether it may lie there. Everything here happens before the first connection."""
 
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,13 @@ APPLICATION_ID = 0x54686C67  # "Thlg", at byte 68 of the file (sqlite.org/filefo
 _HEADER = b"SQLite format 3\x00"
 
 # flock and the shared memory of WAL mode mean nothing across hosts, so these are refused without an override.
-NETWORK_FILE_SYSTEMS = frozenset(
-    ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "gpfs", "beegfs", "beegfs_nodev", "pvfs2", "orangefs", "ocfs2", "gfs2", "fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.gcsfuse", "fuse.juicefs", "fuse.rclone", "davfs", "ncpfs", "panfs"]
-)
+NETWORK_FILE_SYSTEMS = frozenset([
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "gpfs", "beegfs",
+    "beegfs_nodev", "pvfs2", "orangefs", "ocfs2", "gfs2", "fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs",
+    "fuse.gcsfuse", "fuse.juicefs", "fuse.rclone", "davfs", "ncpfs", "panfs",
+])  # fmt: skip
+
+_ESCAPED = re.compile(rb"\\([0-7]{3})")  # how mountinfo writes a blank, a tab, a line end and a backslash
 
 _open_here: dict[tuple[int, int], int] = {}  # (device, inode) -> stores open in this process
 
@@ -28,10 +33,6 @@ class Place:
     def workers(self) -> Path:
         """The folder of the workers' lock files."""
         return self.path.with_name(self.path.name + ".workers")
-
-    @property
-    def url(self) -> str:
-        return f"sqlite+aiosqlite:///{self.path}"
 
     def size(self) -> int:
         """Bytes of the file and its WAL, from `stat`: opening either would drop SQLite's locks."""
@@ -57,6 +58,8 @@ def check(place: Place, *, create: bool) -> None:
     folder = place.path.parent
     if not folder.is_dir():
         raise NotFound(f"{folder} is no folder, so no store can lie there. Create it first.")
+    if not os.access(folder, os.X_OK):
+        raise ResourceExhausted(f"{folder} cannot be entered by this user. Choose another with --db.")
     kind = file_system_of(place.path if place.path.exists() else folder, Path("/proc/self/mountinfo"))
     if kind in NETWORK_FILE_SYSTEMS:
         raise Refused(
@@ -66,7 +69,7 @@ def check(place: Place, *, create: bool) -> None:
     if not place.path.exists():
         _check_missing(place, create=create)
         return
-    _check_present(place)
+    _check_present(place, create=create)
 
 
 def _check_missing(place: Place, *, create: bool) -> None:
@@ -80,7 +83,7 @@ def _check_missing(place: Place, *, create: bool) -> None:
         )
 
 
-def _check_present(place: Place) -> None:
+def _check_present(place: Place, *, create: bool) -> None:
     facts = place.path.stat()
     if not stat.S_ISREG(facts.st_mode):
         raise UsageError(f"{place.path} is no regular file, so it is no store. --db names another.")
@@ -90,16 +93,17 @@ def _check_present(place: Place) -> None:
         raise ResourceExhausted(f"{place.path} cannot be read by this user.")
     if not (os.access(place.path, os.W_OK) and os.access(place.path.parent, os.W_OK)):
         raise ResourceExhausted(
-            f"{place.path} or its folder cannot be written by this user. SQLite needs both, even for reading a live store."
+            f"{place.path} or its folder cannot be written by this user. SQLite needs both, even to read a live store."
         )
-    _check_header(place)
+    _check_header(place, create=create)
 
 
-def _check_header(place: Place) -> None:
+def _check_header(place: Place, *, create: bool) -> None:
     with place.path.open("rb") as file:
         header = file.read(100)
-    if not header:
-        return  # made by a start that went no further: an empty store
+    if not header:  # made by a start that went no further, or by somebody else: it becomes a store where one is wanted
+        _check_missing(place, create=create)
+        return
     if not header.startswith(_HEADER):
         raise IntegrityFailure(
             f"{place.path} is no SQLite file, and nothing in it was touched. --db names another file."
@@ -117,12 +121,16 @@ def file_system_of(path: Path, mountinfo: Path) -> str | None:
     if not mountinfo.exists():
         return None
     best, kind = -1, None
-    for line in mountinfo.read_text(errors="surrogateescape").splitlines():
-        fields, _, rest = line.partition(" - ")
-        mount = Path(fields.split()[4].encode().decode("unicode_escape"))
+    for line in mountinfo.read_bytes().rstrip(b"\n").split(b"\n"):
+        fields, _, rest = line.partition(b" - ")
+        mount = Path(os.fsdecode(_ESCAPED.sub(_unescaped, fields.split(b" ")[4])))
         if path.is_relative_to(mount) and len(mount.parts) >= best:
-            best, kind = len(mount.parts), rest.split()[0]
+            best, kind = len(mount.parts), os.fsdecode(rest.split(b" ")[0])
     return kind
+
+
+def _unescaped(code: re.Match[bytes]) -> bytes:
+    return bytes([int(code[1], 8)])
 
 
 def opened(place: Place) -> None:

@@ -9,7 +9,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect
 
-from app.model.errors import UsageError
+from app.model.errors import IntegrityFailure, UsageError
 from app.paths import data_folder
 
 
@@ -57,6 +57,8 @@ def refuse_other(found: str | None) -> None:
             f"The store has the older schema {found}; this version needs {newest()}. "
             "Stop all workers, then upgrade it with `thinkledger migrate`."
         )
+    if found is None:
+        raise IntegrityFailure("The store has tables but no schema version. Restore it from a backup.")
     raise UsageError(
         f"The store has the schema {found}, which is newer than this version knows ({newest()}). "
         "Upgrade thinkledger on this machine."

@@ -14,7 +14,7 @@ import anyio
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.model.errors import ThinkledgerError
+from app.model.errors import ThinkledgerError, Unavailable
 from app.store.faults import Fault, as_error, classify
 from app.store.transaction import Tx
 
@@ -53,7 +53,7 @@ class Writer:
         self._queue: deque[_Request] = deque()
         self._wake = anyio.Event()
         self._closing = False
-        self._broken: ThinkledgerError | None = None
+        self._broken: BaseException | None = None  # nothing asked from now on is written
 
     async def do(self, operation: Operation[Item, Result], item: Item, *, first: bool = False) -> Result:
         """Run `operation` on `item` in the next group; returns after its commit. `first` overtakes the queue."""
@@ -84,10 +84,18 @@ class Writer:
                     self._wake = anyio.Event()
                     await self._wake.wait()
                     continue
-                await self._settle([self._queue.popleft() for _ in range(min(GROUP, len(self._queue)))])
-                if self._broken is not None:
-                    self._refuse_the_rest(self._broken)
-                    raise self._broken
+                await self._take([self._queue.popleft() for _ in range(min(GROUP, len(self._queue)))])
+        self._broken = Unavailable("The store is closed: nothing more is written to it.")
+
+    async def _take(self, group: list[_Request]) -> None:
+        """Settle a group. What ends the writer, foreseen or not, is told to every caller: none may wait for ever."""
+        try:
+            await self._settle(group)
+        except BaseException as error:
+            self._broken = error
+            answer([request for request in (*group, *self._queue) if not request.done.is_set()], error)
+            self._queue.clear()
+            raise
 
     async def _settle(self, group: list[_Request]) -> None:
         """Commit the group; one bad row does not take its neighbours along."""
@@ -100,8 +108,8 @@ class Writer:
                 await self._settle([request])
             return
         if _fault_of(error) is Fault.DAMAGED:
-            self._broken = as_error(Fault.DAMAGED, error)
-        answer(group, self._broken or _for_caller(error))
+            raise as_error(Fault.DAMAGED, error) from error
+        answer(group, _for_caller(error))
 
     async def _commit(self, group: list[_Request]) -> BaseException | None:
         """One transaction for the group, again and again while the trouble is the store's and we are patient."""
@@ -126,12 +134,8 @@ class Writer:
                 for request, result in zip(requests, results, strict=True):
                     request.result = result
 
-    def _refuse_the_rest(self, error: ThinkledgerError) -> None:
-        answer(list(self._queue), error)
-        self._queue.clear()
 
-
-def answer(group: list[_Request], error: BaseException | None = None) -> None:
+def answer(group: Sequence[_Request], error: BaseException | None = None) -> None:
     """Wake the callers of a group."""
     for request in group:
         request.error = error

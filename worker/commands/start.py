@@ -1,7 +1,6 @@
 """`thinkledger worker start`: lease, ask, store."""
 
 import os
-import re
 from typing import Annotated
 
 import click
@@ -9,8 +8,8 @@ import typer
 
 from app.model.errors import UsageError
 from worker import cli_context
+from worker.option_values import seconds, size
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
 DEFAULT_KEY = "THINKLEDGER_API_KEY"
 
 
@@ -24,22 +23,6 @@ HELP = """Lease prompts, ask the endpoint, store the answers; runs until stopped
 
 Example: thinkledger worker start --endpoint http://127.0.0.1:30000 --until-empty
 """
-
-
-def seconds(text: str) -> float:
-    """A duration as people write it: 90, 30s, 5m, 2h."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|)", text.strip())
-    if not found:
-        raise UsageError(f"{text!r} is no duration. Expected forms like 30s, 5m or 2h.")
-    return float(found[1]) * _UNITS[found[2]]
-
-
-def size(text: str) -> int:
-    """A number of bytes as people write it: 1048576, 64MiB, 1GiB."""
-    found = re.fullmatch(r"(\d+)\s*(KiB|MiB|GiB|)", text.strip())
-    if not found:
-        raise UsageError(f"{text!r} is no size. Expected forms like 64MiB or 1GiB.")
-    return int(found[1]) * {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}[found[2]]
 
 
 def api_key(variable: str | None) -> str | None:

@@ -1,0 +1,47 @@
+# `make demo` shows the whole product; `make test` runs the tests. Both set up what they need.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+RUN_STAMP := $(VENV)/.ready-run
+DEV_STAMP := $(VENV)/.ready-dev
+
+.PHONY: help setup demo test lint format bench clean
+
+help: ## Show the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN_STAMP): $(BIN)/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(DEV_STAMP): $(RUN_STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+setup: $(DEV_STAMP) ## Make the virtual environment with everything for development
+
+demo: $(RUN_STAMP) ## Simulator, bundled prompts, worker and export in one command
+	$(BIN)/thinkledger demo
+
+test: $(DEV_STAMP) ## Run the tests
+	$(BIN)/python -m pytest
+
+lint: $(DEV_STAMP) ## Lint, format check, types and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(DEV_STAMP) ## Format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(DEV_STAMP) ## Measure
+	$(BIN)/python -m benchmarks
+
+clean: ## Remove what the targets made
+	rm -rf $(VENV) demo build dist

@@ -1,0 +1,68 @@
+"""What an export takes from the body itself, since no column holds it: usage and tool calls as the server sent them."""
+
+import json
+from typing import Any
+
+import msgspec
+
+from app.capture import Form, documents, events, streams
+from app.capture.documents import Malformed
+from app.model.errors import IntegrityFailure
+from app.model.ids import ResponseId
+
+
+class _Outside(msgspec.Struct):
+    """A body of which only `usage` is looked at; skipping the rest costs a fifth of parsing it."""
+
+    usage: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_outside = msgspec.json.Decoder(_Outside)
+
+
+def usage_of(response: ResponseId, form: str, body: bytes) -> Any:
+    """The `usage` value; None where the body has none."""
+    if form != Form.SSE:
+        try:
+            return json.loads(bytes(_outside.decode(body).usage))
+        except (msgspec.MsgspecError, ValueError):
+            pass  # a byte order mark, NaN, an encoded lone surrogate: the parser that judged the body reads it too
+    return _open(response, form, body).get("usage")
+
+
+def tool_calls_of(response: ResponseId, form: str, body: bytes) -> list[Any] | None:
+    """The tool calls of the first choice that came in a field; None when there is none, or only markup in the text."""
+    message = _first_message(_open(response, form, body), form)
+    calls = message.get("tool_calls")
+    if isinstance(calls, list) and calls:
+        return calls
+    call = message.get("function_call")
+    return None if call is None else [{"type": "function", "function": call}]
+
+
+def _open(response: ResponseId, form: str, body: bytes) -> dict[str, Any]:
+    try:
+        if form == Form.SSE and not body.lstrip().startswith(b"{"):
+            return streams.join(events.chunks(body))
+        value = documents.parse(documents.decode(body))
+    except Malformed as error:
+        raise _unreadable(response) from error
+    if not isinstance(value, dict):
+        raise _unreadable(response)
+    return value
+
+
+def _unreadable(response: ResponseId) -> IntegrityFailure:
+    return IntegrityFailure(
+        f"Response {response} was accepted as an answer, and its stored body is none. Run `thinkledger verify`."
+    )
+
+
+def _first_message(body: dict[str, Any], form: str) -> dict[str, Any]:
+    """The message of the choice with the lowest index; a row of an old run is its own message."""
+    if form == Form.RAW_RESPONSES:
+        return body
+    choices = [choice for choice in body.get("choices", []) if isinstance(choice, dict)]
+    first = min(enumerate(choices), key=lambda pair: pair[1].get("index", pair[0]), default=(0, {}))[1]
+    message = first.get("message")
+    return message if isinstance(message, dict) else {}

@@ -1,0 +1,91 @@
+"""Accepted answers as of a census, page by page: each page is a snapshot of its own, so no long one pins the WAL."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.export import statements
+from app.export.body import tool_calls_of, usage_of
+from app.export.census import Census
+from app.export.lines import Exported
+from app.model.errors import UsageError
+from app.model.ids import EndpointId, ResponseId
+from app.model.verdicts import Verdict
+from app.store.codec import decode_text, unpack
+from app.store.store import Store
+
+FIRST_PAGE = 200
+LARGEST_PAGE = 400
+ROOMY_BYTES = 16 * 2**20  # stored bytes of one page; above it the next page is half as long
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One accepted answer."""
+
+    verdict: Verdict
+    finish_reason: str | None
+    parser_version: int
+    endpoint: EndpointId | None
+    row: Any
+    replicated: bool
+
+    def exported(self) -> Exported:
+        """Its values for a line; only here the body is unpacked."""
+        row = self.row
+        response, body = ResponseId(row.id), unpack(row.codec, row.raw)
+        return Exported(
+            sample_id=row.sample_id,
+            messages=row.messages,
+            reasoning=decode_text(row.text_form, row.reasoning),
+            content=decode_text(row.text_form, row.content),
+            finish_reason=row.finish_reason,
+            usage=usage_of(response, row.form, body),
+            tool_calls=None if row.tool_calls is None else tool_calls_of(response, row.form, body),
+            replica=row.replica if self.replicated else None,
+        )
+
+
+async def answers(store: Store, census: Census) -> AsyncIterator[list[Answered]]:
+    """Every accepted answer as of the census, in the order of import; a page may be empty."""
+    after, length = 0, FIRST_PAGE
+    while after < census.last_ordinal:
+        until = min(after + length, census.last_ordinal)
+        rows = await _page(store, census, after, until)
+        yield [_answered(row, census) for row in rows]
+        after, length = until, next_length(length, _stored_bytes(rows))
+
+
+async def _page(store: Store, census: Census, after: int, until: int) -> Sequence[Any]:
+    params = {
+        "dataset": census.dataset, "as_of_seq": census.seq, "highest_job": census.highest_job,
+        "after": after, "until": until,
+    }  # fmt: skip
+    async with store.snapshot() as reads:
+        return await reads.rows(statements.answers(), params)
+
+
+def _stored_bytes(rows: Sequence[Any]) -> int:
+    return sum(len(row.raw) + len(row.reasoning or "") + len(row.content or "") for row in rows)
+
+
+def next_length(length: int, stored_bytes: int) -> int:
+    """Shorter pages where bodies are long, so that memory does not grow with them."""
+    if stored_bytes > ROOMY_BYTES:
+        return max(1, length // 2)
+    return min(LARGEST_PAGE, length * 2) if stored_bytes < ROOMY_BYTES // 4 else length
+
+
+def _answered(row: Any, census: Census) -> Answered:
+    if row.turn > 0:
+        raise UsageError(
+            f"Sample {row.sample_id!r} was answered in several turns, which preset run_inference cannot hold."
+        )
+    return Answered(
+        verdict=Verdict(row.verdict),
+        finish_reason=row.finish_reason,
+        parser_version=row.parser_version,
+        endpoint=None if row.endpoint_id is None else EndpointId(row.endpoint_id),
+        row=row,
+        replicated=census.replicated,
+    )

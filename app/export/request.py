@@ -1,0 +1,75 @@
+"""What an export is asked for, and which answers that takes."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from app.model.verdicts import CAPTURED, Verdict
+
+LOST = frozenset({Verdict.MISSING, Verdict.LEAKED, Verdict.TRUNCATED})
+
+
+class Only(StrEnum):
+    """Which accepted answers are taken."""
+
+    CAPTURED = "captured"
+    DONE = "done"
+
+
+class Packing(StrEnum):
+    """How the file is compressed."""
+
+    PLAIN = "plain"
+    GZIP = "gzip"
+    ZSTD = "zstd"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRequest:
+    """One dataset, to one file; `target` is None for standard output."""
+
+    dataset: str
+    target: Path | None
+    only: Only = Only.CAPTURED
+    packing: Packing = Packing.PLAIN
+    limit: int | None = None
+    overwrite: bool = False
+    allow_uncaptured: bool = False
+    require_complete: bool = False
+    manifest: bool = True
+
+    @property
+    def manifest_path(self) -> Path | None:
+        """Where the manifest goes: beside the file, under its whole name."""
+        if self.target is None or not self.manifest:
+            return None
+        return manifest_of(self.target)
+
+
+def manifest_of(target: Path) -> Path:
+    """The manifest of an exported file."""
+    return target.with_name(target.name + ".manifest.json")
+
+
+def takes(only: Only, verdict: Verdict) -> bool:
+    """Whether an accepted answer is exported.
+
+    `captured` takes what was captured in a field or split from content. It also takes `none_expected`: that verdict is
+    given only where thinking was switched off, so that the answer is whole as it is.
+    """
+    match only:
+        case Only.DONE:
+            return True
+        case Only.CAPTURED:
+            return verdict in CAPTURED or verdict is Verdict.NONE_EXPECTED
+
+
+def lost_reasoning(verdict: Verdict) -> bool:
+    """Whether an answer is without usable reasoning, or has it in the wrong column."""
+    return verdict in LOST
+
+
+def packing_of(name: str) -> Packing:
+    """The compression that a file's name asks for."""
+    suffix = Path(name).suffix
+    return {".gz": Packing.GZIP, ".zst": Packing.ZSTD}.get(suffix, Packing.PLAIN)

@@ -1,0 +1,136 @@
+"""What an export asks the store: one census, then pages as of the census."""
+
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Integer, Select, Text, and_, bindparam, exists, func, literal_column, or_, select
+
+from app.model.states import JobState
+from app.store.batch import batch_rows
+from app.store.tables import COUNTER, DATASET, ENDPOINT, JOB, META, READING, RESPONSE, SAMPLE, SOURCE
+
+_DATASET = bindparam("dataset", type_=Integer())
+_SEQ = bindparam("as_of_seq", type_=Integer())
+_STANDS = and_(RESPONSE.c.job_id == JOB.c.id, RESPONSE.c.accepted_seq.is_not(None), RESPONSE.c.superseded_seq.is_(None))
+
+
+@cache
+def store_facts() -> Select[Any]:
+    """Which store this is, and the number of its newest transaction."""
+    return select(META.c.store_id, META.c.epoch, META.c.seq)
+
+
+@cache
+def dataset_named() -> Select[Any]:
+    """The dataset of a name."""
+    return select(DATASET.c.id, DATASET.c.config).where(DATASET.c.name == bindparam("name", type_=Text()))
+
+
+@cache
+def names() -> Select[Any]:
+    """The names of all datasets."""
+    return select(DATASET.c.name).order_by(DATASET.c.name)
+
+
+@cache
+def counted_jobs() -> Select[Any]:
+    """How many jobs the counters say that a dataset has: a second opinion on what the census finds."""
+    is_state = COUNTER.c.metric.in_([literal_column(f"'state:{state}'") for state in JobState])
+    return select(func.coalesce(func.sum(COUNTER.c.n), 0)).where(COUNTER.c.dataset_id == _DATASET, is_state)
+
+
+@cache
+def extent() -> Select[Any]:
+    """The last job of a dataset in the order of import: its place and its replica."""
+    return (
+        select(JOB.c.ordinal, JOB.c.replica)
+        .where(JOB.c.dataset_id == _DATASET)
+        .order_by(JOB.c.ordinal.desc(), JOB.c.replica.desc())
+        .limit(1)
+    )
+
+
+@cache
+def highest_job() -> Select[Any]:
+    """The number of the newest job in the store."""
+    return select(func.max(JOB.c.id))
+
+
+def _has_answer() -> Any:
+    """An accepted answer stands: surely for a done job, and perhaps for one that is being retried."""
+    return or_(JOB.c.state == JobState.DONE, exists().where(_STANDS))
+
+
+@cache
+def census() -> Select[Any]:
+    """Jobs of a dataset by state, cause, verdict and finish reason; a walk over the narrow job rows of the dataset."""
+    answered = _has_answer().label("answered")
+    groups = (JOB.c.state, JOB.c.cause, JOB.c.verdict, JOB.c.finish_reason, answered)
+    in_order = JOB.c.ordinal > 0  # all of them, by the index whose order is that of the rows on the disk
+    return select(*groups, func.count().label("n")).where(JOB.c.dataset_id == _DATASET, in_order).group_by(*groups)
+
+
+@cache
+def unanswered() -> Select[Any]:
+    """The first jobs without an accepted answer, in the order of import."""
+    return (
+        select(JOB.c.sample_id, JOB.c.replica, JOB.c.state, JOB.c.cause)
+        .where(JOB.c.dataset_id == _DATASET, JOB.c.state != JobState.DONE, ~exists().where(_STANDS))
+        .order_by(JOB.c.ordinal, JOB.c.replica)
+        .limit(bindparam("limit", type_=Integer()))
+    )
+
+
+@cache
+def sources() -> Select[Any]:
+    """The files that a dataset was imported from."""
+    return (
+        select(SOURCE.c.name, SOURCE.c.sha256, SOURCE.c.rows, SOURCE.c.rejected, SOURCE.c.finished_ms)
+        .where(SOURCE.c.dataset_id == _DATASET)
+        .order_by(SOURCE.c.id)
+    )
+
+
+@cache
+def answers() -> Select[Any]:
+    """The accepted answers as of a seq of the jobs in (after, until] of the order of import.
+
+    A response that was accepted later, or superseded later, counts as it stood then; so does each newest reading.
+    """
+    readings = select(func.max(READING.c.seq)).where(READING.c.response_id == RESPONSE.c.id, READING.c.seq <= _SEQ)
+    newest = readings.correlate(RESPONSE).scalar_subquery()
+    stood = and_(
+        RESPONSE.c.job_id == JOB.c.id,
+        RESPONSE.c.accepted_seq <= _SEQ,
+        or_(RESPONSE.c.superseded_seq.is_(None), RESPONSE.c.superseded_seq > _SEQ),
+    )
+    return (
+        select(
+            JOB.c.sample_id, JOB.c.replica,
+            SAMPLE.c.messages,
+            RESPONSE.c.id, RESPONSE.c.turn, RESPONSE.c.endpoint_id, RESPONSE.c.form, RESPONSE.c.codec, RESPONSE.c.raw,
+            READING.c.parser_version, READING.c.verdict, READING.c.text_form, READING.c.reasoning, READING.c.content,
+            READING.c.tool_calls, READING.c.finish_reason,
+        )
+        .join(RESPONSE, stood)
+        .join(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == newest))
+        .join(SAMPLE, SAMPLE.c.id == JOB.c.sample_ref)
+        .where(
+            JOB.c.dataset_id == _DATASET,
+            JOB.c.ordinal > bindparam("after", type_=Integer()),
+            JOB.c.ordinal <= bindparam("until", type_=Integer()),
+            JOB.c.id <= bindparam("highest_job", type_=Integer()),
+        )
+        .order_by(JOB.c.ordinal, JOB.c.replica, RESPONSE.c.turn)
+    )  # fmt: skip
+
+
+@cache
+def endpoints() -> Select[Any]:
+    """The servers of the batch."""
+    wanted = batch_rows("endpoints", endpoint=int)
+    return (
+        select(ENDPOINT.c.id, ENDPOINT.c.base_url, ENDPOINT.c.model, ENDPOINT.c.fingerprint)
+        .join_from(wanted, ENDPOINT, ENDPOINT.c.id == wanted.c.endpoint)
+        .order_by(ENDPOINT.c.id)
+    )

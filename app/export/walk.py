@@ -1,0 +1,111 @@
+"""The walk over all accepted answers of a census: each becomes a line, or a counted reason why not."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from app.export.census import IDS_LISTED, Census, LeftOut
+from app.export.lines import line_of
+from app.export.pages import Answered, answers
+from app.export.request import Only, lost_reasoning, takes
+from app.export.sink import Sink
+from app.model.errors import CaptureFailed, IntegrityFailure
+from app.model.ids import EndpointId
+from app.model.verdicts import Verdict
+from app.store.store import Store
+
+OVER_LIMIT = "over_limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """Which answers become lines."""
+
+    only: Only
+    limit: int | None
+    allow_uncaptured: bool
+
+
+@dataclass(slots=True)
+class Walked:
+    """What a walk met. It grows by fixed amounts only: of ids that are left out, the first thousand are kept."""
+
+    rows: int = 0
+    verdicts: Counter[Verdict] = field(default_factory=Counter)  # of the lines
+    finish_reasons: Counter[str | None] = field(default_factory=Counter)
+    met: Counter[Verdict] = field(default_factory=Counter)  # of all accepted answers
+    left: Counter[str] = field(default_factory=Counter)
+    excluded: list[LeftOut] = field(default_factory=list)
+    endpoints: Counter[EndpointId | None] = field(default_factory=Counter)
+    parser_versions: set[int] = field(default_factory=set)
+    with_tool_calls: int = 0
+
+    def left_out(self, census: Census) -> dict[str, int]:
+        """All jobs that are no line, by the reason."""
+        return dict(census.without_answer) | dict(self.left)
+
+
+async def walk(
+    store: Store, census: Census, taking: Taking, sink: Sink, on_rows: Callable[[int], None] = lambda _rows: None
+) -> Walked:
+    """Write every line to the sink. The jobs of the census are accounted for to the last one, or this raises."""
+    walked = await write_lines(store, census, taking, sink, on_rows)
+    _check(census, walked)
+    return walked
+
+
+async def write_lines(
+    store: Store, census: Census, taking: Taking, sink: Sink, on_rows: Callable[[int], None] = lambda _rows: None
+) -> Walked:
+    """The same without the account: as of an older seq, nobody knows any more what was not answered then."""
+    walked = Walked()
+    async for page in answers(store, census):
+        sink.write(line for answer in page if (line := _take(walked, answer, taking)) is not None)
+        on_rows(walked.rows)
+    return walked
+
+
+def _take(walked: Walked, answer: Answered, taking: Taking) -> bytes | None:
+    walked.met[answer.verdict] += 1
+    reason = _why_not(walked, answer, taking)
+    if reason is not None:
+        walked.left[reason] += 1
+        if len(walked.excluded) < IDS_LISTED:
+            walked.excluded.append(LeftOut(answer.row.sample_id, answer.row.replica, reason))
+        return None
+    if lost_reasoning(answer.verdict) and not taking.allow_uncaptured:
+        raise CaptureFailed(
+            f"Sample {answer.row.sample_id!r} has lost its reasoning ({answer.verdict}). Nothing was exported."
+        )
+    exported = answer.exported()
+    walked.rows += 1
+    walked.verdicts[answer.verdict] += 1
+    walked.finish_reasons[answer.finish_reason] += 1
+    walked.endpoints[answer.endpoint] += 1
+    walked.parser_versions.add(answer.parser_version)
+    walked.with_tool_calls += exported.tool_calls is not None
+    return line_of(exported)
+
+
+def _why_not(walked: Walked, answer: Answered, taking: Taking) -> str | None:
+    if not takes(taking.only, answer.verdict):
+        return str(answer.verdict)
+    return OVER_LIMIT if taking.limit is not None and walked.rows >= taking.limit else None
+
+
+def _check(census: Census, walked: Walked) -> None:
+    accounted = walked.rows + sum(walked.left_out(census).values())
+    if accounted != census.total:
+        raise IntegrityFailure(
+            f"Dataset {census.name} has {census.total:,} jobs, and {accounted:,} were accounted for. "
+            "Nothing was exported. Stop the workers and run `thinkledger verify`."
+        )
+    if census.foreseen and _known(walked.met) != _known(census.verdicts):
+        raise IntegrityFailure(
+            f"The jobs of dataset {census.name} and their readings differ in verdicts: {_known(census.verdicts)} and "
+            f"{_known(walked.met)}. Nothing was exported. Run `thinkledger verify`."
+        )
+
+
+def _known(verdicts: Mapping[Verdict, int]) -> dict[str, int]:
+    return {str(verdict): verdicts[verdict] for verdict in Verdict if verdicts.get(verdict)}

@@ -1,0 +1,69 @@
+"""The Overview as one JSON object: the same for `status --json` and `/api/v1/overview`."""
+
+from typing import Any
+
+from app.model.states import JobState
+from app.model.verdicts import Fraction, Verdict
+from app.progress.overview import DatasetProgress, Liveness, Overview, Pace, Tally
+
+
+def overview_json(overview: Overview) -> dict[str, Any]:
+    """All numbers, none of them rounded; rates are null while there is none."""
+    return {
+        "datasets": [_dataset(dataset) for dataset in overview.datasets],
+        "total": _tally(overview.total) | {"pace": _pace(overview.pace)},
+        "adds_up": overview.adds_up,
+        "workers": {liveness: overview.workers.count(liveness) for liveness in Liveness}
+        | {
+            "open": [
+                {
+                    "id": worker.id, "name": worker.name, "host": worker.host, "pid": worker.pid, "slots": worker.slots,
+                    "draining": worker.draining, "started_ms": worker.started_ms, "heartbeat_ms": worker.heartbeat_ms,
+                    "liveness": worker.liveness,
+                }
+                for worker in overview.workers.open
+            ]
+        },
+        "store": {"path": overview.store_path, "bytes": overview.store_bytes},
+    }  # fmt: skip
+
+
+def _dataset(dataset: DatasetProgress) -> dict[str, Any]:
+    return {
+        "name": dataset.name,
+        "samples": dataset.samples,
+        "replicas": dataset.replicas,
+        **_tally(dataset.tally),
+        "pace": _pace(dataset.pace),
+        "holds": [{"kind": hold.kind, "reason": hold.reason, "since_ms": hold.since_ms} for hold in dataset.holds],
+    }
+
+
+def _tally(tally: Tally) -> dict[str, Any]:
+    return {
+        "total": tally.total,
+        "states": {state: tally.state(state) for state in JobState},
+        "states_sum": tally.summed,
+        "adds_up": tally.adds_up,
+        "progress": _fraction(tally.progress),
+        "capture": _fraction(tally.capture),
+        "truncated": _fraction(tally.truncated),
+        "verdicts": {verdict: tally.verdict(verdict) for verdict in Verdict if verdict is not Verdict.MALFORMED},
+        "late_answers": tally.late,
+        "completion_tokens": tally.tokens,
+    }
+
+
+def _fraction(fraction: Fraction) -> dict[str, Any]:
+    return {"part": fraction.part, "whole": fraction.whole, "percent": fraction.percent if fraction.whole else None}
+
+
+def _pace(pace: Pace) -> dict[str, Any]:
+    return {
+        "completions": pace.rate.completions,
+        "span_ms": pace.rate.span_ms,
+        "per_hour": pace.rate.per_hour,
+        "tokens_per_second": pace.rate.tokens_per_second,
+        "eta": {"word": pace.eta.word, "soonest_ms": pace.eta.soonest_ms, "latest_ms": pace.eta.latest_ms},
+        "failed_last_hour": pace.failed_last_hour,
+    }

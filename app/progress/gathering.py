@@ -1,0 +1,178 @@
+"""The one function behind the Overview page, its JSON twin and `status`: from counters and buckets only."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.model.states import JobState
+from app.model.verdicts import Verdict
+from app.progress import rates, statements
+from app.progress.eta import Eta, Situation, eta
+from app.progress.finding import no_such_dataset
+from app.progress.overview import (
+    DatasetProgress,
+    Hold,
+    Liveness,
+    OpenWorker,
+    Overview,
+    Pace,
+    Tally,
+    Workers,
+    liveness,
+    sum_of,
+)
+from app.progress.rates import HISTORY_MS, MINUTE_MS, Minute
+from app.store.store import Store
+
+_HOUR_MS = 60 * MINUTE_MS
+_Rows = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The rows of one snapshot."""
+
+    seq: int
+    datasets: _Rows
+    counters: _Rows
+    minutes: _Rows
+    holds: _Rows
+    starts: _Rows
+    open_workers: _Rows
+    closed_workers: _Rows
+
+
+async def overview(store: Store, name: str | None = None) -> Overview:
+    """All datasets, or the one of that name, at this moment."""
+    now_ms = store.now_ms()
+    found = await _find(store, now_ms)
+    if name is not None and all(row.name != name for row in found.datasets):
+        raise no_such_dataset(name, sorted(row.name for row in found.datasets))
+    workers = _workers(found, now_ms)
+    minutes = _minutes(found.minutes)
+    holds = _holds(found.holds)
+    clock = _Clock(now_ms, _starts(found.starts), len(workers.open) - _dead(workers))
+    datasets = tuple(
+        _dataset(row, _counts(found.counters, row.id), minutes[row.id], holds[row.id], clock)
+        for row in found.datasets
+        if name in (None, row.name)
+    )
+    total = sum_of(dataset.tally for dataset in datasets)
+    return Overview(
+        as_of_ms=now_ms,
+        seq=found.seq,
+        store_path=str(store.place.path),
+        store_bytes=store.place.size(),
+        datasets=datasets,
+        total=total,
+        pace=_pace_of_all(datasets, minutes, clock),
+        workers=workers,
+    )
+
+
+async def _find(store: Store, now_ms: int) -> _Found:
+    since_ms = now_ms - HISTORY_MS
+    async with store.snapshot() as reads:
+        return _Found(
+            seq=int(await reads.value(statements.seq())),
+            datasets=await reads.rows(statements.datasets()),
+            counters=await reads.rows(statements.counters()),
+            minutes=await reads.rows(statements.minutes(), {"since": since_ms // MINUTE_MS}),
+            holds=await reads.rows(statements.holds()),
+            starts=await reads.rows(statements.starts(), {"since_ms": since_ms}),
+            open_workers=await reads.rows(statements.open_workers()),
+            closed_workers=await reads.rows(statements.closed_workers()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Clock:
+    """What the pace of every dataset is measured against."""
+
+    now_ms: int
+    starts: Mapping[int | None, int]  # last resume by dataset; None: last start of a worker
+    workers: int
+
+    def since_ms(self, dataset: int | None) -> int | None:
+        known = [at_ms for key in {None, dataset} if (at_ms := self.starts.get(key)) is not None]
+        return max(known, default=None)
+
+
+def _dataset(
+    row: Any, counts: Mapping[str, int], minutes: Sequence[Minute], holds: tuple[Hold, ...], clock: _Clock
+) -> DatasetProgress:
+    tally = Tally(
+        total=row.samples * row.replicas,
+        states={state: counts.get(f"state:{state}", 0) for state in JobState},
+        expected={verdict: counts.get(f"expected:{verdict}", 0) for verdict in Verdict},
+        unexpected={verdict: counts.get(f"unexpected:{verdict}", 0) for verdict in Verdict},
+        late=counts.get("late", 0),
+        tokens=counts.get("tokens", 0),
+    )
+    pace = _pace(minutes, clock, clock.since_ms(row.id), tally.total, tally.remaining, holds)
+    return DatasetProgress(row.id, row.name, row.samples, row.replicas, tally, pace, holds)
+
+
+def _pace(
+    minutes: Sequence[Minute], clock: _Clock, since_ms: int | None, total: int, remaining: int, holds: Sequence[Hold]
+) -> Pace:
+    rate = rates.rate(minutes, clock.now_ms, since_ms)
+    situation = Situation(total, remaining, [hold.kind for hold in holds], clock.workers, rate.known)
+    steps = rates.five_minute_counts(minutes, clock.now_ms, since_ms)
+    return Pace(rate, eta(situation, steps), rates.failed_within(minutes, clock.now_ms, _HOUR_MS))
+
+
+def _pace_of_all(datasets: Sequence[DatasetProgress], minutes: Mapping[int, Sequence[Minute]], clock: _Clock) -> Pace:
+    """All datasets as one run. What is held does not keep it from ending, unless nothing else is left."""
+    summed = rates.together([minutes[dataset.id] for dataset in datasets])
+    moving = [dataset for dataset in datasets if not dataset.holds]
+    remaining = sum(dataset.tally.remaining for dataset in moving)
+    total = sum(dataset.tally.total for dataset in datasets)
+    pace = _pace(summed, clock, clock.since_ms(None), total, remaining, ())
+    stuck = [dataset for dataset in datasets if dataset.holds and dataset.tally.remaining]
+    if remaining == 0 and stuck:
+        return Pace(pace.rate, Eta(stuck[0].pace.eta.word), pace.failed_last_hour)
+    return pace
+
+
+def _counts(counters: _Rows, dataset: int) -> dict[str, int]:
+    return {row.metric: row.n for row in counters if row.dataset_id == dataset}
+
+
+def _minutes(rows: _Rows) -> dict[int, list[Minute]]:
+    found: dict[int, list[Minute]] = defaultdict(list)
+    for row in rows:
+        found[row.dataset_id].append(Minute(row.minute, row.done, row.failed, row.tokens))
+    return found
+
+
+def _holds(rows: _Rows) -> dict[int, tuple[Hold, ...]]:
+    found: dict[int, tuple[Hold, ...]] = defaultdict(tuple)
+    for row in rows:
+        found[row.dataset_id] += (Hold(row.kind, row.reason, row.since_ms),)
+    return found
+
+
+def _starts(rows: Iterable[Any]) -> dict[int | None, int]:
+    return {None if row.kind == "worker_started" else row.dataset_id: row.at_ms for row in rows}
+
+
+def _workers(found: _Found, now_ms: int) -> Workers:
+    closed = {row.state: row.n for row in found.closed_workers}
+    return Workers(
+        tuple(
+            OpenWorker(
+                id=row.id, name=row.name, host=row.host, pid=row.pid, slots=row.slots, draining=row.state == "draining",
+                started_ms=row.started_ms, heartbeat_ms=row.heartbeat_ms,
+                liveness=liveness(row.state, row.heartbeat_ms, row.ttl_ms, now_ms),
+            )
+            for row in found.open_workers
+        ),
+        stopped=closed.get("stopped", 0),
+        declared_dead=closed.get("dead", 0),
+    )  # fmt: skip
+
+
+def _dead(workers: Workers) -> int:
+    return sum(worker.liveness is Liveness.DEAD for worker in workers.open)

@@ -1,0 +1,185 @@
+"""What the Overview says: frozen values, with every number that is shown in more than one place."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.model.states import JobState
+from app.model.verdicts import Fraction, Verdict, capture_rate
+from app.progress.eta import Eta
+from app.progress.rates import Rate
+
+LATE_AFTER_MS = 30_000  # two heartbeats
+OPEN = (JobState.READY, JobState.LEASED, JobState.WAITING)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Jobs by state and verdict, from the counters, beside the number of jobs from the import order.
+
+    Counters and order come from different places: triggers count each move of a job, while `total` is the place of
+    the last job in the order of import, times its replicas. A move that was not counted, or a job that is gone,
+    makes them differ; then `adds_up` is False and whoever shows a tally says so.
+    """
+
+    total: int
+    states: Mapping[JobState, int]
+    expected: Mapping[Verdict, int]  # verdicts of done jobs where thinking was expected
+    unexpected: Mapping[Verdict, int]  # and where it was switched off
+    late: int  # answers kept without being accepted
+    tokens: int  # completion tokens of done jobs
+
+    @property
+    def summed(self) -> int:
+        return sum(self.states.values())
+
+    @property
+    def adds_up(self) -> bool:
+        """Every job in exactly one state, and every done job with exactly one verdict."""
+        verdicts = sum(self.expected.values()) + sum(self.unexpected.values())
+        return self.summed == self.total and verdicts == self.state(JobState.DONE)
+
+    @property
+    def progress(self) -> Fraction:
+        return Fraction(self.state(JobState.DONE), self.total)
+
+    @property
+    def remaining(self) -> int:
+        return sum(self.state(state) for state in OPEN)
+
+    @property
+    def capture(self) -> Fraction:
+        return capture_rate(dict(self.expected))
+
+    @property
+    def truncated(self) -> Fraction:
+        """Of all done jobs where thinking was expected."""
+        return Fraction(self.expected.get(Verdict.TRUNCATED, 0), sum(self.expected.values()))
+
+    @property
+    def missing(self) -> int:
+        return self.expected.get(Verdict.MISSING, 0)
+
+    @property
+    def leaked(self) -> int:
+        return self.verdict(Verdict.LEAKED)
+
+    @property
+    def lost(self) -> int:
+        """Answers without usable reasoning where it was expected, and answers mixed up with it."""
+        return self.missing + self.leaked
+
+    def state(self, state: JobState) -> int:
+        return self.states.get(state, 0)
+
+    def verdict(self, verdict: Verdict) -> int:
+        return self.expected.get(verdict, 0) + self.unexpected.get(verdict, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast, and until when."""
+
+    rate: Rate
+    eta: Eta
+    failed_last_hour: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A reason that stands not to claim from a dataset."""
+
+    kind: str
+    reason: str
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetProgress:
+    """One dataset. Its jobs are its samples times its replicas."""
+
+    id: int
+    name: str
+    samples: int
+    replicas: int
+    tally: Tally
+    pace: Pace
+    holds: tuple[Hold, ...]
+
+
+class Liveness(StrEnum):
+    """Of a worker, at the moment of reading."""
+
+    LIVE = "live"
+    LATE = "late"  # no heartbeat for 30 seconds
+    STOPPED = "stopped"
+    DEAD = "dead"  # declared so, or silent for its whole time to live
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWorker:
+    """A worker that has neither stopped nor been declared dead."""
+
+    id: int
+    name: str
+    host: str
+    pid: int
+    slots: int
+    draining: bool
+    started_ms: int
+    heartbeat_ms: int
+    liveness: Liveness
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """All workers there were: the open ones by name, the others by number."""
+
+    open: tuple[OpenWorker, ...]
+    stopped: int
+    declared_dead: int
+
+    def count(self, liveness: Liveness) -> int:
+        closed = {Liveness.STOPPED: self.stopped, Liveness.DEAD: self.declared_dead}
+        return closed.get(liveness, 0) + sum(worker.liveness is liveness for worker in self.open)
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """All datasets at one moment."""
+
+    as_of_ms: int
+    seq: int
+    store_path: str
+    store_bytes: int
+    datasets: tuple[DatasetProgress, ...]
+    total: Tally
+    pace: Pace
+    workers: Workers
+
+    @property
+    def adds_up(self) -> bool:
+        return all(dataset.tally.adds_up for dataset in self.datasets)
+
+
+def liveness(state: str, heartbeat_ms: int, ttl_ms: int, now_ms: int) -> Liveness:
+    """For display only: whether a worker loses its leases is decided by its lock and its beats, never by this clock."""
+    if state == "stopped":
+        return Liveness.STOPPED
+    silent_ms = now_ms - heartbeat_ms
+    if state == "dead" or silent_ms > ttl_ms:
+        return Liveness.DEAD
+    return Liveness.LATE if silent_ms > LATE_AFTER_MS else Liveness.LIVE
+
+
+def sum_of(tallies: Iterable[Tally]) -> Tally:
+    """Several datasets as one."""
+    every = list(tallies)
+    return Tally(
+        total=sum(tally.total for tally in every),
+        states={state: sum(tally.state(state) for tally in every) for state in JobState},
+        expected={verdict: sum(tally.expected.get(verdict, 0) for tally in every) for verdict in Verdict},
+        unexpected={verdict: sum(tally.unexpected.get(verdict, 0) for tally in every) for verdict in Verdict},
+        late=sum(tally.late for tally in every),
+        tokens=sum(tally.tokens for tally in every),
+    )

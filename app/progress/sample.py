@@ -1,0 +1,183 @@
+"""One sample with everything that is stored about it: what was asked, each attempt, the body and its texts."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.model.errors import NotFound
+from app.model.ids import DatasetId, ResponseId
+from app.progress import statements
+from app.progress.finding import dataset_named
+from app.progress.samples import SampleLine, line
+from app.store.codec import decode_text, unpack
+from app.store.store import Store
+from app.store.transaction import Reads
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingFacts:
+    """What the newest reading of a body says beside its texts."""
+
+    seq: int
+    parser_version: int
+    verdict: str
+    flags: tuple[str, ...]
+    finish_reason: str | None
+    usage: str | None  # JSON
+    tool_calls: int | None
+    split: bool  # cut out of content by us, byte-exact; else the server split, exactness unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A stored body with its HTTP facts; `reading` is None until it is read."""
+
+    id: ResponseId
+    attempt: int
+    turn: int
+    standing: str  # accepted, superseded, late or kept
+    requested_ms: int | None
+    received_ms: int
+    http_status: int | None
+    form: str
+    expected: bool
+    profile: str
+    raw_text_sent: bool
+    scrubbed: bool
+    request: str | None  # JSON of all that was sent but messages and tools
+    request_id: str | None
+    raw_bytes: int
+    raw_sha256: str
+    base_url: str | None
+    model: str | None
+    fingerprint: str | None  # JSON
+    reading: ReadingFacts | None
+
+
+@dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """A failed attempt. `body` is what came of one that never ended."""
+
+    attempt: int
+    at_ms: int
+    cause: str
+    http_status: int | None
+    message: str
+    counted: bool
+    body: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The three columns of one answer. None is "not found", "" is "found, and empty"."""
+
+    raw: bytes
+    reasoning: str | None
+    content: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SampleView:
+    """One sample. `shown` is the answer whose texts are given: the accepted one, or that of the attempt asked for."""
+
+    line: SampleLine
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]] | None
+    params: dict[str, Any] | None
+    source_row: int
+    answers: tuple[Answer, ...]
+    failures: tuple[FailedAttempt, ...]
+    shown: Answer | None
+    texts: Texts | None
+
+
+async def sample(
+    store: Store, name: str, sample_id: str, *, replica: int = 0, attempt: int | None = None
+) -> SampleView:
+    """Everything about one sample; NotFound for an unknown one, and for an attempt that stored no body."""
+    async with store.snapshot() as reads:
+        job = await _job(reads, await dataset_named(reads, name), name, sample_id, replica)
+        answers = tuple(_answer(row) for row in await reads.rows(statements.responses(), {"job": job.id}))
+        failures = tuple(_failure(row) for row in await reads.rows(statements.failures(), {"job": job.id}))
+        shown = _shown(answers, attempt)
+        if attempt is not None and shown is None:
+            raise NotFound(f"Sample {sample_id!r} has no stored body of attempt {attempt}. {_stored(answers)}")
+        texts = None if shown is None else await _texts(reads, shown)
+    return SampleView(
+        line=line(job),
+        messages=json.loads(job.messages),
+        tools=None if job.tools is None else json.loads(job.tools),
+        params=None if job.params is None else json.loads(job.params),
+        source_row=job.source_row,
+        answers=answers,
+        failures=failures,
+        shown=shown,
+        texts=texts,
+    )
+
+
+async def _job(reads: Reads, dataset: DatasetId, name: str, sample_id: str, replica: int) -> Any:
+    key = {"dataset": dataset, "sample_id": sample_id, "replica": replica}
+    job = None if _unbindable(sample_id) else await reads.first(statements.sample(), key)
+    if job is None:
+        which = f" (replica {replica})" if replica else ""
+        raise NotFound(f"Dataset {name} has no sample {sample_id!r}{which}. `thinkledger samples {name}` lists them.")
+    return job
+
+
+def _unbindable(text: str) -> bool:
+    """A lone surrogate, as an argument that is no UTF-8 becomes: no stored id holds one."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _shown(answers: Sequence[Answer], attempt: int | None) -> Answer | None:
+    if attempt is not None:
+        return next((answer for answer in reversed(answers) if answer.attempt == attempt), None)
+    accepted = [answer for answer in answers if answer.standing == "accepted"]
+    found = accepted or answers
+    return found[-1] if found else None
+
+
+def _stored(answers: Sequence[Answer]) -> str:
+    attempts = sorted({answer.attempt for answer in answers})
+    return f"Stored: {', '.join(map(str, attempts))}." if attempts else "None is stored yet."
+
+
+async def _texts(reads: Reads, shown: Answer) -> Texts:
+    seq = None if shown.reading is None else shown.reading.seq
+    row = await reads.first(statements.texts(), {"response": shown.id, "seq": seq})
+    assert row is not None
+    form = row.text_form or "plain"
+    return Texts(unpack(row.codec, row.raw), decode_text(form, row.reasoning), decode_text(form, row.content))
+
+
+def _answer(row: Any) -> Answer:
+    return Answer(
+        id=ResponseId(row.id), attempt=row.attempt, turn=row.turn, standing=_standing(row),
+        requested_ms=row.requested_ms, received_ms=row.received_ms, http_status=row.http_status, form=row.form,
+        expected=bool(row.expected), profile=row.profile, raw_text_sent=bool(row.raw_text_sent),
+        scrubbed=bool(row.scrubbed), request=row.request, request_id=row.request_id, raw_bytes=row.raw_bytes,
+        raw_sha256=row.raw_sha256, base_url=row.base_url, model=row.model, fingerprint=row.fingerprint,
+        reading=None if row.seq is None else _reading(row),
+    )  # fmt: skip
+
+
+def _standing(row: Any) -> str:
+    if row.accepted_seq is not None:
+        return "accepted" if row.superseded_seq is None else "superseded"
+    return "late" if row.late else "kept"
+
+
+def _reading(row: Any) -> ReadingFacts:
+    return ReadingFacts(
+        seq=row.seq, parser_version=row.parser_version, verdict=row.verdict, flags=tuple(json.loads(row.flags)),
+        finish_reason=row.finish_reason, usage=row.usage, tool_calls=row.tool_calls, split=row.parts is not None,
+    )  # fmt: skip
+
+
+def _failure(row: Any) -> FailedAttempt:
+    return FailedAttempt(
+        attempt=row.attempt, at_ms=row.at_ms, cause=row.cause, http_status=row.http_status, message=row.message,
+        counted=bool(row.counted), body=row.body,
+    )  # fmt: skip

@@ -1,0 +1,108 @@
+"""Numbers as words: the same on the page and in the terminal."""
+
+from datetime import UTC, datetime
+
+from app.model.states import JobState
+from app.progress.eta import Eta, Word
+from app.progress.overview import Liveness, Pace, Tally, Workers
+from app.progress.rates import LEAST_COMPLETIONS, LEAST_SPAN_MS, MINUTE_MS, Rate
+
+_HOUR = 60
+_DAY = 24 * _HOUR
+
+
+def duration(span_ms: int) -> str:
+    """`2 d 12 h`, `3 h 20 min` or `5 min`: the two largest units, cut."""
+    minutes = span_ms // MINUTE_MS
+    days, hours, rest = minutes // _DAY, minutes % _DAY // _HOUR, minutes % _HOUR
+    if days:
+        return f"{days} d {hours} h" if hours else f"{days} d"
+    if hours:
+        return f"{hours} h {rest} min" if rest else f"{hours} h"
+    return f"{minutes} min" if minutes else "under 1 min"
+
+
+def age(span_ms: int) -> str:
+    """`12 s` and longer."""
+    return f"{max(0, span_ms) // 1000} s" if span_ms < MINUTE_MS else duration(span_ms)
+
+
+def eta(found: Eta) -> str:
+    """`2 d 12 h - 3 d 4 h`, or the word that stands in for it."""
+    if found.word is not None or found.soonest_ms is None:
+        return str(found.word)
+    soonest = duration(found.soonest_ms)
+    if found.latest_ms is None:
+        return f"over {soonest}"
+    latest = duration(found.latest_ms)
+    return soonest if soonest == latest else f"{soonest} - {latest}"
+
+
+def per_hour(rate: Rate) -> str:
+    """`118 /h`, or how far the measuring is."""
+    if rate.per_hour is not None:
+        return f"{rate.per_hour:,} /h"
+    if rate.completions < LEAST_COMPLETIONS:
+        return f"measuring {rate.completions}/{LEAST_COMPLETIONS}"
+    return f"measuring {rate.span_ms // MINUTE_MS}/{LEAST_SPAN_MS // MINUTE_MS} min"
+
+
+def tokens_per_second(rate: Rate) -> str:
+    """`902 tok/s`; a dash while measuring."""
+    return "-" if rate.tokens_per_second is None else f"{rate.tokens_per_second:,} tok/s"
+
+
+def moves(found: Pace) -> bool:
+    """Whether a rate speaks of what is going on, and not of what has ended."""
+    return found.eta.word in (None, Word.MEASURING)
+
+
+def pace_per_hour(found: Pace) -> str:
+    """The rate of what is running; a dash of what is not."""
+    return per_hour(found.rate) if moves(found) else "-"
+
+
+def pace_tokens(found: Pace) -> str:
+    """The tokens of what is running; nothing of what is not."""
+    return tokens_per_second(found.rate) if moves(found) and found.rate.known else ""
+
+
+def pace(found: Pace) -> str:
+    """Rate and tokens in one phrase."""
+    return f"{pace_per_hour(found)}  {pace_tokens(found)}".rstrip()
+
+
+def states(tally: Tally) -> str:
+    """Every state and their sum beside the total."""
+    each = "  ".join(f"{state} {tally.state(state):,}" for state in JobState)
+    return f"{each}  sum {tally.summed:,}/{tally.total:,} {'ok' if tally.adds_up else 'MISMATCH'}"
+
+
+def mismatch(tally: Tally) -> str | None:
+    """What a tally that does not add up says; None when it does."""
+    if tally.adds_up:
+        return None
+    verdicts = sum(tally.expected.values()) + sum(tally.unexpected.values())
+    return (
+        f"The states add up to {tally.summed:,}, the order of import says {tally.total:,}; {verdicts:,} verdicts stand "
+        f"beside {tally.state(JobState.DONE):,} done jobs. Stop the workers and run `thinkledger verify`."
+    )
+
+
+def workers(found: Workers) -> str:
+    """`2 live, 0 late, 3 stopped, 1 dead`."""
+    return ", ".join(f"{found.count(liveness)} {liveness}" for liveness in Liveness)
+
+
+def size(count: int) -> str:
+    """`1.2 GiB`, cut after one decimal."""
+    for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if count >= 1024**power:
+            tenths = count * 10 // 1024**power
+            return f"{tenths // 10}.{tenths % 10} {unit}"
+    return f"{count} B"
+
+
+def moment(at_ms: int) -> str:
+    """`2026-03-01 14:02:31 UTC`."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,30 @@
+"""The layer that asks for a session before any route; only health, login and static files are free."""
+
+from app.web.door import Door
+from app.web.shield import App, Receive, Scope, Send, header, plain
+
+_FREE = frozenset({"/healthz", "/login"})
+
+
+class Gate:
+    """Wraps an application; without a door everybody may come in."""
+
+    def __init__(self, app: App, door: Door | None) -> None:
+        self._app = app
+        self._door = door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._door is None or is_free(scope["path"]) or self._admitted(self._door, scope):
+            await self._app(scope, receive, send)
+        elif scope["path"] == "/":
+            await plain(send, 303, "Log in first.", (b"location", b"/login"))
+        else:
+            await plain(send, 401, "Log in first, or send the token.", (b"www-authenticate", b"Bearer"))
+
+    def _admitted(self, door: Door, scope: Scope) -> bool:
+        return door.admits(header(scope, b"cookie"), header(scope, b"authorization"))
+
+
+def is_free(path: str) -> bool:
+    """Whether a path tells nothing about the store."""
+    return path in _FREE or path.startswith("/static/")

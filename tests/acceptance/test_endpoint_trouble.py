@@ -1,0 +1,129 @@
+"""What each trouble of a server does to the jobs: decisions are in worker/backoff.py, their effect is seen here."""
+
+import socket
+
+import pytest
+
+from tests.acceptance.test_main_job import check_export, prompts
+from tests.support.product import Product, wait_for
+from tests.support.simulator import Simulator
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_an_endpoint_that_is_down_at_the_start_is_waited_for_and_burns_nothing(product: Product) -> None:
+    asked = prompts(20)
+    product.import_prompts("patient", asked)
+    simulator = Simulator(port=free_port())
+    with product.worker(simulator.url, "--until-empty") as running:
+        wait_for(lambda: "endpoint_not_ready" in running.said(), "the worker found the endpoint down")
+        with simulator:
+            running.wait(0)
+    assert product.rows("SELECT DISTINCT state, attempt, tries, expiries FROM job") == [("done", 1, 0, 0)]
+    check_export(product.export("patient", "out.jsonl"), asked)
+
+
+def test_an_endpoint_that_goes_away_and_comes_back_burns_nothing(product: Product) -> None:
+    asked = prompts(120)
+    product.import_prompts("flapping", asked)
+    with Simulator("--latency", "fixed:0.1") as simulator:
+        with product.worker(simulator.url, "--until-empty", "--concurrency", "8") as running:
+            wait_for(lambda: product.count("done") >= 8, "the first answers")
+            simulator.kill()
+            wait_for(lambda: "endpoint_down" in running.said() or "cut" in running.said(), "the worker noticed")
+            simulator.start()
+            running.wait(0)
+    assert product.count("failed") == 0
+    product.check_invariants()
+    check_export(product.export("flapping", "out.jsonl"), asked)
+
+
+@pytest.mark.parametrize(
+    ("persona", "words"),
+    [("http_401", "refuses the API key"), ("http_404_model", "does not know the model")],
+)
+def test_what_only_a_person_can_mend_stops_the_worker_with_a_sentence(
+    product: Product, persona: str, words: str
+) -> None:
+    product.import_prompts("stopped", prompts(5))
+    with Simulator("--persona", persona) as simulator:
+        said = product.finish(simulator.url, code=2)
+    assert words in said
+    assert product.rows("SELECT DISTINCT state, tries FROM job") == [("ready", 0)]
+
+
+def test_a_missing_key_stops_before_anything_is_claimed(product: Product) -> None:
+    product.import_prompts("keyless", prompts(2))
+    with Simulator("--api-key", "sk-canary-1234") as simulator:
+        said = product.finish(simulator.url, code=2)
+    assert "refuses the API key" in said
+    assert product.rows("SELECT DISTINCT state, attempt FROM job") == [("ready", 0)]
+
+
+@pytest.mark.parametrize("persona", ["http_429", "http_503", "http_500", "http_502", "http_504", "disconnect",
+                                     "cut_json", "html_200", "error_200", "abort", "garbage"])  # fmt: skip
+def test_trouble_that_passes_costs_no_job(product: Product, persona: str) -> None:
+    asked = prompts(12)
+    product.import_prompts("passing", asked)
+    with Simulator("--fault", f"{persona}@first:4") as simulator:
+        product.finish(simulator.url, "--concurrency", "4")
+    assert product.rows("SELECT DISTINCT state FROM job") == [("done",)]
+    assert product.value("SELECT count(*) FROM failure") == 4
+    product.check_invariants()
+    check_export(product.export("passing", "out.jsonl"), asked)
+
+
+def test_a_request_that_cannot_be_answered_fails_alone_and_keeps_the_server_s_words(product: Product) -> None:
+    product.import_prompts(
+        "poisoned", ["poison " + prompt if n == 3 else prompt for n, prompt in enumerate(prompts(10))]
+    )
+    with Simulator("--fault", "http_400@prompt:poison") as simulator:
+        product.finish(simulator.url, code=6)
+        assert simulator.stats()["requests_a_prompt"] == {"1": 10}
+    assert product.rows("SELECT sample_id, cause, attempt FROM job WHERE state = 'failed'") == [("s3", "rejected", 1)]
+    (kept,) = product.rows("SELECT failure.http_status, response_id IS NOT NULL FROM failure")
+    assert kept == (400, 1)
+
+
+def test_a_request_over_its_time_is_given_up_and_asked_again(product: Product) -> None:
+    asked = prompts(6)
+    product.import_prompts("hanging", asked)
+    with Simulator("--fault", "hang@first:2") as simulator:
+        product.finish(simulator.url, "--request-timeout", "1s")
+    assert product.rows("SELECT DISTINCT cause FROM failure") == [("timed_out",)]
+    check_export(product.export("hanging", "out.jsonl"), asked)
+
+
+def test_a_body_over_the_limit_fails_for_good_and_keeps_its_beginning(product: Product) -> None:
+    product.import_prompts("huge", prompts(1))
+    with Simulator("--persona", "big_body:3000000") as simulator:
+        product.finish(simulator.url, "--max-body", "2MiB", code=6)
+    assert product.rows("SELECT cause FROM job") == [("too_large",)]
+    assert product.value("SELECT length(body) FROM failure") == 2**20
+
+
+def test_the_key_is_found_nowhere_in_the_store(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_MODEL_KEY", "sk-canary-5678")
+    product.import_prompts("secret", prompts(4))
+    with Simulator("--api-key", "sk-canary-5678", "--admin-api-key", "adm-canary-9") as simulator:
+        product.finish(simulator.url, "--api-key-env", "MY_MODEL_KEY")
+        simulator.play("http_401")  # echoes the key it was sent
+        product.import_prompts("more", prompts(8)[4:])
+        product.finish(simulator.url, "--api-key-env", "MY_MODEL_KEY", code=2)
+    for file in product.folder.iterdir():
+        if file.is_file():
+            assert b"canary" not in file.read_bytes(), file.name
+
+
+def test_a_malformed_answer_that_never_heals_fails_after_its_tries(product: Product) -> None:
+    """Counted only because the server answers others in the meantime."""
+    product.import_prompts("tries", [("always bad " if n == 0 else "") + p for n, p in enumerate(prompts(30))])
+    product.run("datasets", "set", "tries", "--max-attempts", "2")
+    with Simulator("--fault", "cut_json@prompt:always bad", "--latency", "fixed:0.05") as simulator:
+        product.finish(simulator.url, "--concurrency", "2", code=6)
+    assert product.rows("SELECT sample_id, cause, tries FROM job WHERE state = 'failed'") == [("s0", "malformed", 2)]
+    assert product.value("SELECT count(*) FROM response WHERE job_id = 1") >= 2

@@ -1,0 +1,174 @@
+"""`thinkledger datasets`: list, show, set, pause and resume."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+import typer
+
+from app.model.exits import Exit
+from worker import cli_context
+from worker.option_values import extra_keys, known_profile
+
+if TYPE_CHECKING:
+    from app.leasing.datasets import DatasetSettings
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(help="List the datasets; show, set, pause or resume one.", invoke_without_command=True)
+    group.callback()(listing)
+    group.command("show", help="The settings of one dataset.")(show)
+    group.command("set", help="Change the settings of one dataset; jobs that are not asked yet use them.")(change)
+    group.command("pause", help="Claim nothing more from a dataset; what is in flight ends.")(pause)
+    group.command("resume", help="Take back what holds a dataset.")(resume)
+    app.add_typer(group, name="datasets")
+
+
+Name = Annotated[str, typer.Argument(help="The dataset.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object.")]
+
+
+def listing(ctx: typer.Context, as_json: AsJson = False) -> None:
+    """One line a dataset."""
+    if ctx.invoked_subcommand is None:
+        cli_context.run(lambda: _list(cli_context.context(ctx).db, as_json=as_json))
+
+
+async def _list(db: str, *, as_json: bool) -> Exit:
+    from app.leasing.datasets import all_datasets
+    from app.progress.gathering import overview
+    from app.store.store import open_store
+    from worker.display import line
+
+    async with open_store(db) as store:
+        settings, now = await all_datasets(store), await overview(store)
+    if as_json:
+        cli_context.put_json({"datasets": [_facts(one) for one in settings]})
+        return Exit.DONE
+    width = max((len(dataset.name) for dataset in now.datasets), default=0)
+    for dataset in now.datasets:
+        cli_context.put(f"{dataset.name:{width}}  {line(dataset)}")
+    if not settings:
+        cli_context.say("No dataset yet. `thinkledger import NAME FILE` makes one.")
+    return Exit.DONE
+
+
+def show(ctx: typer.Context, name: Name, as_json: AsJson = False) -> None:
+    """The settings of one dataset."""
+    cli_context.run(lambda: _show(cli_context.context(ctx).db, name, as_json=as_json))
+
+
+async def _show(db: str, name: str, *, as_json: bool) -> Exit:
+    from app.leasing.datasets import dataset_of
+    from app.store.store import open_store
+
+    async with open_store(db) as store:
+        found = await dataset_of(store, name)
+    _put(found, as_json=as_json)
+    return Exit.DONE
+
+
+def change(
+    ctx: typer.Context,
+    name: Name,
+    model: Annotated[str | None, typer.Option(help="The model to ask.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Token limit of an answer.")] = None,
+    temperature: Annotated[float | None, typer.Option(min=0.0, help="Sampling temperature.")] = None,
+    top_p: Annotated[float | None, typer.Option(min=0.0, max=1.0, help="Nucleus sampling.")] = None,
+    thinking: Annotated[
+        str | None, typer.Option(click_type=click.Choice(["on", "off"]), help="Ask for thinking or for none.")
+    ] = None,
+    profile: Annotated[str | None, typer.Option(help="How the model marks its reasoning.")] = None,
+    extra: Annotated[str | None, typer.Option(metavar="JSON", help="Further keys of the request body.")] = None,
+    rank: Annotated[int | None, typer.Option(help="Lower is asked first.")] = None,
+    max_attempts: Annotated[int | None, typer.Option(min=1, help="Tries a job may use up.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change what is said; the rest stays."""
+    said: dict[str, Any] = {
+        "model": model,
+        "max_tokens": max_tokens,
+        "temperature": temperature,
+        "top_p": top_p,
+        "thinking": None if thinking is None else thinking == "on",
+        "profile": known_profile(profile),
+        "extra": extra_keys(extra),
+    }
+    cli_context.run(
+        lambda: _change(cli_context.context(ctx).db, name, said, rank=rank, max_attempts=max_attempts, as_json=as_json)
+    )
+
+
+async def _change(
+    db: str, name: str, said: dict[str, Any], *, rank: int | None, max_attempts: int | None, as_json: bool
+) -> Exit:
+    from app.leasing.datasets import ChangeRequest, change_settings, dataset_of
+    from app.store.store import open_store
+
+    async with open_store(db) as store:
+        found = await dataset_of(store, name)
+        await store.write(change_settings, ChangeRequest(found.id, found.config.changed(**said), rank, max_attempts))
+        _put(await dataset_of(store, name), as_json=as_json)
+    return Exit.DONE
+
+
+def pause(
+    ctx: typer.Context, name: Name, reason: Annotated[str, typer.Option(help="Shown beside the dataset.")] = "paused"
+) -> None:
+    """A person's hold."""
+    cli_context.run(lambda: _pause(cli_context.context(ctx).db, name, reason))
+
+
+async def _pause(db: str, name: str, reason: str) -> Exit:
+    from app.leasing.datasets import dataset_of
+    from app.leasing.holds import HoldKind, HoldRequest, hold
+    from app.store.store import open_store
+
+    async with open_store(db) as store:
+        found = await dataset_of(store, name)
+        new = await store.write(hold, HoldRequest(found.id, HoldKind.PERSON, reason))
+    cli_context.say(f"{name} is paused." if new else f"{name} was paused already.")
+    return Exit.DONE
+
+
+def resume(
+    ctx: typer.Context,
+    name: Name,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            click_type=click.Choice(["person", "gate", "alarm"]), help="Only these holds; repeat for several."
+        ),
+    ] = None,
+) -> None:
+    """Take back holds."""
+    cli_context.run(lambda: _resume(cli_context.context(ctx).db, name, kind or []))
+
+
+async def _resume(db: str, name: str, kinds: list[str]) -> Exit:
+    from app.leasing.datasets import dataset_of
+    from app.leasing.holds import HoldKind, LiftRequest, lift
+    from app.store.store import open_store
+
+    lifted_kinds = tuple(HoldKind(kind) for kind in kinds) or tuple(HoldKind)
+    async with open_store(db) as store:
+        found = await dataset_of(store, name)
+        lifted = await store.write(lift, LiftRequest(found.id, lifted_kinds))
+    cli_context.say(f"{name}: {lifted} hold(s) taken back." if lifted else f"{name} was not held.")
+    return Exit.DONE
+
+
+def _facts(found: DatasetSettings) -> dict[str, Any]:
+    return {"name": found.name, "rank": found.rank, "max_attempts": found.max_attempts, **asdict(found.config)}
+
+
+def _put(found: DatasetSettings, *, as_json: bool) -> None:
+    facts = _facts(found)
+    if as_json:
+        cli_context.put_json(facts)
+        return
+    width = max(map(len, facts))
+    for key, value in facts.items():
+        cli_context.put(f"{key:{width}}  {'-' if value is None else value}")

@@ -1,0 +1,248 @@
+"""`thinkledger samples` and `thinkledger sample`: lists of samples, and one with everything that is stored about it."""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.model.errors import NotFound, Refused, UsageError
+from worker import cli_context
+
+if TYPE_CHECKING:
+    from app.progress.sample import Answer, FailedAttempt, SampleView, Texts
+    from app.progress.samples import SampleLine
+
+
+class Part(StrEnum):
+    """What of a sample is shown."""
+
+    RAW = "raw"
+    REASONING = "reasoning"
+    CONTENT = "content"
+    PROMPT = "prompt"
+    ALL = "all"
+
+
+def register(app: typer.Typer) -> None:
+    app.command("samples", help="List the samples of a dataset, filtered, page by page.")(samples)
+    app.command("sample", help="Show one sample: prompt, raw body, reasoning, content and every attempt.")(sample)
+
+
+def samples(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The dataset.")],
+    state: Annotated[str | None, typer.Option(help="Only jobs in this state.")] = None,
+    verdict: Annotated[str | None, typer.Option(help="Only answers with this verdict.")] = None,
+    finish: Annotated[str | None, typer.Option(help="Only answers with this finish reason.")] = None,
+    cause: Annotated[str | None, typer.Option(help="Only jobs whose latest failure has this cause.")] = None,
+    limit: Annotated[int, typer.Option(help="Lines on this page, 500 at most.")] = 50,
+    after: Annotated[str | None, typer.Option(metavar="PLACE", help="Go on after the place a page ended with.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_jsonl: Annotated[bool, typer.Option("--jsonl", help="One JSON object a line.")] = False,
+) -> None:
+    """Print one page of a list."""
+    settings = cli_context.context(ctx)
+
+    async def command() -> None:
+        from app.progress.samples import Filter, Place
+        from app.progress.samples import samples as list_samples
+        from app.store.store import open_store
+
+        wanted = Filter(state, verdict, finish, cause)
+        start = None if after is None else Place.parse(after)
+        async with open_store(settings.db) as store:
+            page = await list_samples(store, name, wanted, start, limit)
+        more = None if page.after is None else str(page.after)
+        if as_json:
+            cli_context.put_json({"samples": [asdict(line) for line in page.lines], "after": more})
+            return
+        for line in page.lines:
+            cli_context.put(json.dumps(asdict(line), ensure_ascii=False) if as_jsonl else _listed(line))
+        if more is not None:
+            cli_context.say(f"More: --after {more}")
+
+    cli_context.run(command)
+
+
+def _listed(line: "SampleLine") -> str:
+    from app.progress.display import one_line
+
+    replica = f"#{line.replica}" if line.replica else ""
+    facts = line.verdict if line.state == "done" else line.cause
+    sizes = f"{_count(line.reasoning_chars)} + {_count(line.content_chars)} chars" if line.verdict else ""
+    name, preview = f"{one_line(line.sample_id)}{replica}", one_line(line.preview or "")[:60]
+    return (
+        f"{name:24}  {line.state:9}  {facts or '-':18}  {line.finish_reason or '-':10}  {sizes:22}  {preview}".rstrip()
+    )
+
+
+def _count(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
+
+
+def sample(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The dataset.")],
+    sample_id: Annotated[str, typer.Argument(metavar="ID", help="The sample's id.")],
+    part: Annotated[Part, typer.Option(help="What to show.")] = Part.ALL,
+    attempt: Annotated[int | None, typer.Option(help="The body of this attempt instead of the accepted one.")] = None,
+    replica: Annotated[int, typer.Option(help="Which of several answers to one sample.")] = 0,
+    raw: Annotated[bool, typer.Option("--raw", help="The exact bytes of the part, nothing around them.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Let --raw write to a terminal.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Print one sample; stored text is made safe for a terminal unless its exact bytes are asked for."""
+    settings = cli_context.context(ctx)
+    if raw:
+        _refuse_raw(part, force=force)
+
+    async def command() -> None:
+        from app.progress.sample import sample as find_sample
+        from app.store.store import open_store
+
+        async with open_store(settings.db) as store:
+            view = await find_sample(store, name, sample_id, replica=replica, attempt=attempt)
+        if raw:
+            sys.stdout.buffer.write(_bytes(view, part))
+            sys.stdout.buffer.flush()
+        elif as_json:
+            cli_context.put(json.dumps({"schema": 1} | _as_json(view)))  # ASCII: texts may hold lone surrogates
+        else:
+            for line in _lines(view, part):
+                cli_context.put(line)
+
+    cli_context.run(command)
+
+
+def _refuse_raw(part: Part, *, force: bool) -> None:
+    if part is Part.ALL:
+        raise UsageError("--raw prints one part. Add --part raw, reasoning, content or prompt.")
+    if sys.stdout.isatty() and not force:
+        raise Refused(
+            "--raw prints stored bytes as they are, and in a terminal they could do anything. "
+            "Send them to a file or a pipe, or add --force."
+        )
+
+
+def _bytes(view: "SampleView", part: Part) -> bytes:
+    if part is Part.PROMPT:
+        return json.dumps(view.messages, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    texts = _texts(view)
+    if part is Part.RAW:
+        return texts.raw
+    text = texts.reasoning if part is Part.REASONING else texts.content
+    if text is None:
+        raise NotFound(f"Sample {view.line.sample_id!r} has no {part}: it was not found in the body.")
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _texts(view: "SampleView") -> "Texts":
+    if view.texts is None:
+        raise NotFound(f"Sample {view.line.sample_id!r} has no stored body yet; it is {view.line.state}.")
+    return view.texts
+
+
+def _lines(view: "SampleView", part: Part) -> Iterator[str]:
+    if part is Part.ALL:
+        yield from _facts(view)
+    if part in (Part.ALL, Part.PROMPT):
+        yield from _prompt(view)
+    if view.texts is None and part in (Part.ALL, Part.PROMPT):
+        return
+    texts = _texts(view)
+    if part in (Part.ALL, Part.RAW):
+        yield from _section("raw", texts.raw.decode("utf-8", "replace"), part)
+    if part in (Part.ALL, Part.REASONING):
+        yield from _section("reasoning", texts.reasoning, part)
+    if part in (Part.ALL, Part.CONTENT):
+        yield from _section("content", texts.content, part)
+
+
+def _section(title: str, text: str | None, part: Part) -> Iterator[str]:
+    from app.progress.display import visible
+
+    if part is Part.ALL:
+        yield f"--- {title}" + ("" if text is None else f" ({len(text):,} characters)")
+    if text is None:
+        yield "(not found)" if part is Part.ALL else ""
+    else:
+        yield visible(text)
+
+
+def _prompt(view: "SampleView") -> Iterator[str]:
+    from app.progress.display import visible
+
+    for message in view.messages:
+        yield f"--- {message['role']}"
+        yield visible(str(message.get("content", "")))
+        for call in message.get("tool_calls", []):
+            yield f"tool call: {visible(json.dumps(call, ensure_ascii=False))}"
+
+
+def _facts(view: "SampleView") -> Iterator[str]:
+    from app.progress.display import one_line
+
+    line = view.line
+    yield f"{one_line(line.sample_id)}  {line.state}  attempt {line.attempt}  tries {line.tries}  row {view.source_row}"
+    for answer in view.answers:
+        yield from _answer(answer, shown=answer is view.shown)
+    for failure in view.failures:
+        yield _failure(failure)
+
+
+def _answer(answer: "Answer", *, shown: bool) -> Iterator[str]:
+    from app.progress import wording
+    from app.progress.display import one_line
+
+    reading = answer.reading
+    verdict = "not read yet" if reading is None else f"{reading.verdict} {' '.join(reading.flags)}".rstrip()
+    mark = "*" if shown else " "
+    yield (
+        f"{mark} attempt {answer.attempt}  {answer.standing}  HTTP {answer.http_status or '-'}  {verdict}  "
+        f"{answer.raw_bytes:,} bytes  {wording.moment(answer.received_ms)}"
+    )
+    if reading is not None:
+        exact = "split here, byte-exact" if reading.split else "split by the server, exactness unknown"
+        how = exact if reading.verdict in ("captured_field", "split_from_content") else "nothing was split"
+        yield f"    finish {one_line(reading.finish_reason or '-')}  usage {one_line(reading.usage or '-')}  {how}"
+    if answer.base_url is not None:
+        yield f"    endpoint {one_line(answer.base_url)}  model {one_line(answer.model or '-')}"
+    if answer.request is not None:
+        yield f"    request {one_line(answer.request)}"
+
+
+def _failure(failure: "FailedAttempt") -> str:
+    from app.progress import wording
+    from app.progress.display import one_line
+
+    http = f"HTTP {failure.http_status}  " if failure.http_status is not None else ""
+    body = f"  ({len(failure.body):,} bytes of a body)" if failure.body else ""
+    when = wording.moment(failure.at_ms)
+    return f"! attempt {failure.attempt}  {failure.cause}  {http}{one_line(failure.message)}{body}  {when}"
+
+
+def _as_json(view: "SampleView") -> dict[str, Any]:
+    """Everything; the raw body as text where it is UTF-8, else as base64."""
+    texts = None if view.texts is None else _texts_json(view.texts)
+    facts = asdict(view)
+    for failure in facts["failures"]:
+        failure["body"] = None if failure["body"] is None else _text_or_base64(failure["body"])
+    shown = None if view.shown is None else view.shown.attempt
+    return facts | {"sample": facts.pop("line"), "shown": shown, "texts": texts}
+
+
+def _texts_json(texts: "Texts") -> dict[str, Any]:
+    return {"raw": _text_or_base64(texts.raw), "reasoning": texts.reasoning, "content": texts.content}
+
+
+def _text_or_base64(body: bytes) -> dict[str, str]:
+    import base64
+
+    try:
+        return {"text": body.decode()}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(body).decode()}

@@ -1,0 +1,1 @@
+"""The demonstration: simulator, bundled prompts, a worker and the export."""
