@@ -5,6 +5,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from app.capture import Form
 from app.leasing.claim import Prompt
 from app.model.config import DatasetConfig, sampling
 
@@ -16,6 +17,7 @@ class Dialect:
     name: str  # sglang, vllm or other
     raw_text: bool  # send separate_reasoning=false: the thought stays in content, byte for byte
     token_ids: bool  # ask for the token ids of prompt and answer
+    stream: bool = False  # ask for an event stream, in which SGLang sends no token ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Question:
     expected: bool
     profile: str
     raw_text_sent: bool
+    form: Form
 
 
 def question(prompt: Prompt, default_model: str, dialect: Dialect) -> Question:
@@ -39,6 +42,8 @@ def question(prompt: Prompt, default_model: str, dialect: Dialect) -> Question:
         settings["chat_template_kwargs"] = {"thinking": config.thinking} | settings.get("chat_template_kwargs", {})
     settings |= _lossless(dialect)
     settings |= json.loads(prompt.params) if prompt.params else {}
+    if dialect.stream:
+        settings |= {"stream": True, "stream_options": {"include_usage": True}}
     body = {**settings, "messages": to_send(json.loads(prompt.messages))}
     if prompt.tools is not None:
         body["tools"] = json.loads(prompt.tools)
@@ -50,6 +55,7 @@ def question(prompt: Prompt, default_model: str, dialect: Dialect) -> Question:
         expected=_expected(settings, config),
         profile=config.profile,
         raw_text_sent=settings.get("separate_reasoning") is False,
+        form=Form.SSE if dialect.stream else Form.CHAT,
     )
 
 
@@ -62,9 +68,10 @@ def _lossless(dialect: Dialect) -> dict[str, bool]:
     keys: dict[str, bool] = {}
     if dialect.raw_text:
         keys |= {"separate_reasoning": False, "skip_special_tokens": False}
-    if dialect.token_ids:
+    ask_ids = dialect.token_ids and not dialect.stream
+    if ask_ids:
         keys["return_token_ids"] = True
-    if dialect.token_ids and dialect.name == "sglang":
+    if ask_ids and dialect.name == "sglang":
         keys["return_prompt_token_ids"] = True
     return keys
 

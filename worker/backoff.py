@@ -107,7 +107,7 @@ def wait(tries: int, retry_after_s: float | None, random: Callable[[], float]) -
 
 
 def retry_after(header: str | None) -> float | None:
-    """Seconds of a Retry-After header in its number form; None for its date form and for nonsense (RFC 9110, 10.2.3)."""
+    """Seconds of a Retry-After header (RFC 9110, 10.2.3) in its number form; None for its date form and nonsense."""
     if header is None or not header.strip().isascii() or not header.strip().isdigit():
         return None
     return float(header.strip()[:9])

@@ -187,12 +187,22 @@ def normal_url(url: str) -> tuple[str, str]:
 
 @asynccontextmanager
 async def connect(
-    url: str, *, api_key: str | None, connections: int, timeout_s: float, max_body: int, now_ms: Callable[[], int]
+    url: str,
+    *,
+    api_key: str | None,
+    connections: int,
+    timeout_s: float,
+    stall_s: float,
+    max_body: int,
+    now_ms: Callable[[], int],
 ) -> AsyncIterator[Endpoint]:
-    """An endpoint for the life of the process: building a client costs 28 ms, mostly its TLS context."""
+    """An endpoint for the life of the process: building a client costs 28 ms, mostly its TLS context.
+
+    `timeout_s` is the longest time for a whole answer, `stall_s` the longest silence within one.
+    """
     base_url, root = normal_url(url)
     http_client = DefaultAioHttpClient(
-        timeout=httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S, pool=None),
+        timeout=httpx2.Timeout(stall_s, connect=CONNECT_TIMEOUT_S, pool=None),
         limits=httpx2.Limits(max_connections=connections + 8, max_keepalive_connections=connections + 8),
         follow_redirects=False,
         trust_env=False,

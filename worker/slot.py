@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import anyio
 import anyio.to_thread
 
-from app.capture import Asked, Form, Reading, read_body
+from app.capture import Asked, Reading, read_body
 from app.leasing.claim import Prompt
 from app.leasing.release import release
 from app.leasing.settle import fail
@@ -25,6 +25,7 @@ from worker.log import Log
 from worker.pool import Pool, Server
 from worker.shutdown import Ending
 
+WORDS = 1000  # bytes of a refusal that stand in a failure's message; the whole body is stored
 LARGE = 64 * 1024  # bytes from which compressing and reading leave the event loop's thread
 
 
@@ -61,11 +62,11 @@ async def _record(lease: Lease, prompt: Prompt, asked: Question, answer: Answer,
     body, scrubbed = scrub_refusal(answer, tools.api_key)
     reply = _reply(lease, asked, answer, server, body, scrubbed)
     response = await tools.store.write(keep, PackedReply(reply, await _pack(body)))
-    about = Asked(None if asked.expected else False, asked.profile, prompt_text(prompt.messages), Form.CHAT)
+    about = Asked(None if asked.expected else False, asked.profile, prompt_text(prompt.messages), asked.form)
     reading = await _read(answer.status, body, about)
     failure = None
     if reading.verdict is Verdict.MALFORMED:
-        failure = _failure_of_body(lease, server, answer.status, reading, answer.retry_after_s)
+        failure = _failure_of_body(lease, server, answer.status, reading, body, answer.retry_after_s)
         _heed(tools, server, failure.cause, answer.retry_after_s)
     else:
         server.answered(lease.job)
@@ -82,7 +83,7 @@ async def settle_stored(stored: StoredBody, tools: Tools) -> None:
     if reading.verdict is Verdict.MALFORMED:
         cause = _cause_of(stored.http_status or 200, reading)
         failure = _failure(
-            stored.lease, cause, _words(reading, stored.http_status or 200), well=False, status=stored.http_status
+            stored.lease, cause, words_of(reading, stored.http_status or 200, stored.body), well=False, status=stored.http_status
         )
     judged = Judged(stored.response, stored.lease, reading, stored.asked.expected, stored.latency_ms, failure)
     await tools.store.write(settle, judged)
@@ -112,7 +113,7 @@ def _reply(lease: Lease, asked: Question, answer: Answer, server: Server, body: 
         http_status=answer.status,
         requested_ms=answer.requested_ms,
         received_ms=answer.received_ms,
-        form=Form.CHAT,
+        form=asked.form,
         request=asked.settings,
         request_sha256=asked.sha256,
         expected=asked.expected,
@@ -129,17 +130,21 @@ def _cause_of(status: int, reading: Reading) -> Cause:
     return backoff.cause_of_flags(reading.flags) if status == 200 else backoff.cause_of_status(status)
 
 
-def _words(reading: Reading, status: int) -> str:
-    return f"HTTP {status}: {', '.join(sorted(reading.flags)) or 'no answer'}"
+def words_of(reading: Reading, status: int, body: bytes) -> str:
+    """Why a body is no answer: what the parser saw in a 200, the server's own words in anything else."""
+    if status == 200:
+        return f"HTTP 200: {', '.join(sorted(reading.flags))}"
+    said = body[:WORDS].decode("utf-8", "replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    return f"HTTP {status}: {' '.join(said.split())}"
 
 
 def _failure_of_body(
-    lease: Lease, server: Server, status: int, reading: Reading, retry_after_s: float | None
+    lease: Lease, server: Server, status: int, reading: Reading, body: bytes, retry_after_s: float | None
 ) -> Failure:
     return _failure(
         lease,
         _cause_of(status, reading),
-        _words(reading, status),
+        words_of(reading, status, body),
         well=server.answered_others_lately(lease.job),
         status=status,
         server=server,
@@ -206,7 +211,8 @@ def _report(tools: Tools, server: Server, failure: Failure) -> None:
         attempt=failure.lease.attempt,
         cause=failure.cause,
         endpoint=server.endpoint.base_url,
-        message=failure.message,
+        # A server's words may quote the prompt, and no sample text goes into logs.
+        why=failure.message if failure.http_status is None else f"HTTP {failure.http_status}",
     )
     if backoff.RULES[failure.cause].stops_worker:
         tools.ending.stop_for_person(failure.cause, server.endpoint.base_url)

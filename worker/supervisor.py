@@ -48,6 +48,8 @@ class WorkerSettings:
     max_body: int = 64 * 2**20
     raw_text: bool | None = None  # separate_reasoning=false: None where the server is known to understand it
     token_ids: bool = True
+    stream: bool = False
+    stall_s: float = 300.0  # longest silence within an event stream
     api_key: str | None = None
     name: str | None = None
     live_progress: bool = False
@@ -87,6 +89,7 @@ async def _pool(settings: WorkerSettings, store: Store) -> AsyncIterator[Pool]:
                     api_key=settings.api_key,
                     connections=settings.concurrency,
                     timeout_s=settings.request_timeout_s,
+                    stall_s=settings.stall_s if settings.stream else settings.request_timeout_s,
                     max_body=settings.max_body,
                     now_ms=store.now_ms,
                 )
@@ -146,6 +149,7 @@ def _watcher(server: Server, settings: WorkerSettings, tools: Tools) -> Watcher:
         wanted_model=settings.model,
         raw_text=settings.raw_text,
         token_ids=settings.token_ids,
+        stream=settings.stream,
     )
 
 

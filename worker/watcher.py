@@ -33,6 +33,7 @@ class Watcher:
     wanted_model: str | None
     raw_text: bool | None
     token_ids: bool
+    stream: bool
 
     async def run(self) -> None:
         """Until cancelled: bring it up, watch it while it is well, and again."""
@@ -86,12 +87,14 @@ class Watcher:
         identity = EndpointIdentity(self.server.endpoint.base_url, model.id, fingerprint_of(info, model))
         self.server.models = {known.id: known for known in models}
         self.server.default_model = model.id
-        self.server.dialect = dialect_of(info, model, raw_text=self.raw_text, token_ids=self.token_ids)
+        self.server.dialect = dialect_of(
+            info, model, raw_text=self.raw_text, token_ids=self.token_ids, stream=self.stream
+        )
         self.server.number = await self.store.write(see, identity)
         self.server.well = True
 
     def _choose(self, models: list[Model]) -> Model:
-        """The model of --model, or the only one. SGLang answers 200 for any name, so the list is asked, not the answer."""
+        """The model of --model, or the only one listed: SGLang answers 200 for any name, so an answer proves nothing."""
         listed = ", ".join(model.id for model in models)
         if self.wanted_model is not None:
             found = [model for model in models if model.id == self.wanted_model]

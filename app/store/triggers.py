@@ -10,7 +10,7 @@ _CAPTURED = "{row}.expected = 1 AND {row}.verdict IN ('captured_field', 'split_f
 
 
 def _state(row: str, sign: int) -> str:
-    return f"INSERT INTO counter VALUES ({row}.dataset_id, 'state:' || {row}.state, {sign}) {_BUMP};"  # noqa: S608 - our own words
+    return f"INSERT INTO counter VALUES ({row}.dataset_id, 'state:' || {row}.state, {sign}) {_BUMP};"
 
 
 def _finished(row: str, sign: int) -> str:
@@ -73,12 +73,12 @@ SQLITE_TRIGGERS: tuple[str, ...] = (
     _trigger(
         "response_late",
         "AFTER INSERT ON response WHEN NEW.late = 1",
-        f"INSERT INTO counter SELECT dataset_id, 'late', 1 FROM job WHERE id = NEW.job_id {_BUMP};",  # noqa: S608 - our own words
+        f"INSERT INTO counter SELECT dataset_id, 'late', 1 FROM job WHERE id = NEW.job_id {_BUMP};",
     ),
     _trigger(
         "response_turned_late",
         "AFTER UPDATE OF late ON response WHEN NEW.late = 1 AND OLD.late = 0",
-        f"INSERT INTO counter SELECT dataset_id, 'late', 1 FROM job WHERE id = NEW.job_id {_BUMP};",  # noqa: S608 - our own words
+        f"INSERT INTO counter SELECT dataset_id, 'late', 1 FROM job WHERE id = NEW.job_id {_BUMP};",
     ),
 )
 

@@ -115,3 +115,24 @@ def test_limit_ends_after_so_many_jobs(product: Product) -> None:
     with Simulator() as simulator, product.worker(simulator.url, "--limit", "7") as running:
         running.wait(0)
     assert product.count("done") == 7
+
+
+def test_event_streams_are_kept_verbatim_and_read_the_same(product: Product) -> None:
+    asked = prompts(20)
+    product.import_prompts("streamed", asked)
+    with Simulator() as simulator:
+        product.finish(simulator.url, "--stream")
+        assert simulator.stats()["last_request"]["stream"] is True
+    check_export(product.export("streamed", "out.jsonl"), asked)
+    assert product.rows("SELECT DISTINCT form FROM response") == [("sse",)]
+    rows = [json.loads(line) for line in (product.folder / "out.jsonl").read_bytes().splitlines()]
+    assert all(row["usage"]["completion_tokens"] > 0 for row in rows)
+
+
+def test_a_stream_that_falls_silent_is_cut_and_asked_again(product: Product) -> None:
+    asked = prompts(4)
+    product.import_prompts("silent", asked)
+    with Simulator("--fault", "hang@first:2") as simulator:
+        product.finish(simulator.url, "--stream", "--stall-timeout", "1s")
+    assert product.rows("SELECT DISTINCT cause FROM failure") == [("timed_out",)]
+    check_export(product.export("silent", "out.jsonl"), asked)

@@ -17,11 +17,5 @@ def environment() -> dict[str, str]:
 
 def typed(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     """Run it to its end."""
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
+    command, nothing = [*COMMAND, *arguments], subprocess.DEVNULL
+    return subprocess.run(command, cwd=folder, env=environment(), stdin=nothing, capture_output=True, check=False)

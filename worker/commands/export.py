@@ -143,7 +143,7 @@ class _Talk:
 
         def on_census(census: "Census") -> None:
             for line in _census(census, request):
-                cli_context.say(line)
+                self._say(line)
 
         return Listener(on_census, _counting() if self._settings.live_progress else lambda _rows: None)
 
@@ -155,14 +155,17 @@ class _Talk:
         from app.progress import wording
 
         where = request.target or "stdout"
-        cli_context.say(
+        self._say(
             f"{report.written.rows:,} rows, {wording.size(report.written.bytes)} written to {where} "
             f"as of seq {report.census.seq:,}; sha256 {report.written.sha256}"
         )
         if report.with_tool_calls:
-            cli_context.say(
-                f"{report.with_tool_calls:,} rows have a seventh key `tool_calls`: their calls came in a field."
-            )
+            self._say(f"{report.with_tool_calls:,} rows have a seventh key `tool_calls`: their calls came in a field.")
+
+    def _say(self, text: str) -> None:
+        """Talk, unless only errors are wanted; then the exit code and the manifest tell."""
+        if self._settings.verbosity >= 0:
+            cli_context.say(text)
 
     def _object(self, request: "ExportRequest", report: "Report") -> None:
         written = report.written

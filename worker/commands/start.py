@@ -62,6 +62,8 @@ def start(
         str,
         typer.Option(click_type=click.Choice(["auto", "off"]), help="auto: ask for token ids where they are known."),
     ] = "auto",
+    stream: Annotated[bool, typer.Option("--stream/--no-stream", help="Ask for event streams (no token ids).")] = False,
+    stall_timeout: Annotated[str, typer.Option(metavar="TIME", help="Longest silence within a stream.")] = "5m",
     api_key_env: Annotated[
         str | None, typer.Option(metavar="VAR", help=f"Environment variable with the API key (else {DEFAULT_KEY}).")
     ] = None,
@@ -89,6 +91,8 @@ def start(
         max_body=size(max_body),
         raw_text={"auto": None, "off": True, "on": False}[separate_reasoning],
         token_ids=token_ids == "auto",
+        stream=stream,
+        stall_s=seconds(stall_timeout),
         api_key=key,
         name=name,
         live_progress=shared.live_progress,

@@ -51,7 +51,7 @@ async def hand_over_in_the_moment_of_cancellation(cancel_first: bool) -> None:
 
 async def come_and_go(seed: int) -> None:
     place = slots(3)
-    dice = random.Random(seed)  # noqa: S311
+    dice = random.Random(seed)
 
     async def one() -> None:
         await place.enter()
