@@ -15,7 +15,19 @@ from app.model.exits import Exit
 from worker import cli_context, cli_settings
 from worker.cli_context import DEFAULT_DB, Globals
 
-COMMANDS = ("import_", "datasets", "start", "status", "samples", "export", "simulate", "demo", "serve", "config")
+COMMANDS = (
+    "import_",
+    "datasets",
+    "start",
+    "status",
+    "samples",
+    "export",
+    "probe",
+    "simulate",
+    "demo",
+    "serve",
+    "config",
+)
 
 app = typer.Typer(
     name="thinkledger",

@@ -53,7 +53,9 @@ def fingerprint_of(server_info: object, model: Model) -> dict[str, str | int | b
     return {**kept, "owned_by": model.owned_by, "max_model_len": model.max_model_len}
 
 
-def dialect_of(server_info: object, model: Model, *, raw_text: bool | None, token_ids: bool, stream: bool = False) -> Dialect:
+def dialect_of(
+    server_info: object, model: Model, *, raw_text: bool | None, token_ids: bool, stream: bool = False
+) -> Dialect:
     """How the server is asked. `raw_text` None: losslessly where it is known to be understood, which is SGLang."""
     is_sglang = model.owned_by == "sglang" or (isinstance(server_info, dict) and "reasoning_parser" in server_info)
     name = "sglang" if is_sglang else "vllm" if model.owned_by == "vllm" else "other"

@@ -23,9 +23,9 @@ from worker.asking import Question, question
 from worker.endpoint import Answer, AskFailed
 from worker.log import Log
 from worker.pool import Pool, Server
+from worker.refusal import words_of
 from worker.shutdown import Ending
 
-WORDS = 1000  # bytes of a refusal that stand in a failure's message; the whole body is stored
 LARGE = 64 * 1024  # bytes from which compressing and reading leave the event loop's thread
 
 
@@ -81,10 +81,9 @@ async def settle_stored(stored: StoredBody, tools: Tools) -> None:
     reading = await _read(stored.http_status, stored.body, stored.asked)
     failure = None
     if reading.verdict is Verdict.MALFORMED:
-        cause = _cause_of(stored.http_status or 200, reading)
-        failure = _failure(
-            stored.lease, cause, words_of(reading, stored.http_status or 200, stored.body), well=False, status=stored.http_status
-        )
+        status = 200 if stored.http_status is None else stored.http_status
+        words = words_of(reading, status, stored.body)
+        failure = _failure(stored.lease, _cause_of(status, reading), words, well=False, status=status)
     judged = Judged(stored.response, stored.lease, reading, stored.asked.expected, stored.latency_ms, failure)
     await tools.store.write(settle, judged)
 
@@ -128,14 +127,6 @@ def _reply(lease: Lease, asked: Question, answer: Answer, server: Server, body: 
 
 def _cause_of(status: int, reading: Reading) -> Cause:
     return backoff.cause_of_flags(reading.flags) if status == 200 else backoff.cause_of_status(status)
-
-
-def words_of(reading: Reading, status: int, body: bytes) -> str:
-    """Why a body is no answer: what the parser saw in a 200, the server's own words in anything else."""
-    if status == 200:
-        return f"HTTP 200: {', '.join(sorted(reading.flags))}"
-    said = body[:WORDS].decode("utf-8", "replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")
-    return f"HTTP {status}: {' '.join(said.split())}"
 
 
 def _failure_of_body(

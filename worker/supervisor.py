@@ -49,6 +49,7 @@ class WorkerSettings:
     raw_text: bool | None = None  # separate_reasoning=false: None where the server is known to understand it
     token_ids: bool = True
     stream: bool = False
+    preflight: bool = True
     stall_s: float = 300.0  # longest silence within an event stream
     api_key: str | None = None
     name: str | None = None
@@ -150,6 +151,8 @@ def _watcher(server: Server, settings: WorkerSettings, tools: Tools) -> Watcher:
         raw_text=settings.raw_text,
         token_ids=settings.token_ids,
         stream=settings.stream,
+        preflight=settings.preflight,
+        wanted=settings.datasets,
     )
 
 

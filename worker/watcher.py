@@ -5,14 +5,18 @@ from dataclasses import dataclass
 
 import anyio
 
-from app.model.errors import UsageError
+from app.leasing.datasets import all_datasets
+from app.model.config import DatasetConfig
 from app.model.lease import Cause
+from app.model.verdicts import Verdict
 from app.responses.endpoints import EndpointIdentity, see
 from app.store.store import Store
+from worker.backoff import RULES, cause_of_status
 from worker.endpoint import AskFailed
-from worker.fingerprint import Model, dialect_of, fingerprint_of, models_of
+from worker.identify import identify
 from worker.log import Log
 from worker.pool import Pool, Server
+from worker.preflight import probe, require_reasoning
 from worker.shutdown import Ending
 
 RETRY_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
@@ -34,6 +38,9 @@ class Watcher:
     raw_text: bool | None
     token_ids: bool
     stream: bool
+    preflight: bool
+    wanted: frozenset[str] | None  # dataset names; None: every dataset
+    _passed: bool = False
 
     async def run(self) -> None:
         """Until cancelled: bring it up, watch it while it is well, and again."""
@@ -57,57 +64,44 @@ class Watcher:
         await anyio.sleep_forever()
 
     async def look_closely(self) -> str | None:
-        """Read health, models and fingerprint. The server is well after it, or the reason why not is returned."""
-        endpoint = self.server.endpoint
+        """Learn what the server is and, once, where its reasoning is; None, or the reason why it is not well."""
+        url = self.server.endpoint.base_url
         try:
-            health, _ = await endpoint.get("/health")
-            if health >= 500:
-                return f"GET /health says {health}"
-            status, listing = await endpoint.get(self._models_path())
-            _, info = await endpoint.get("/server_info")
+            await self._learn()
+            if self.preflight and not self._passed:
+                await self._probe()
         except AskFailed as error:
+            if RULES[error.cause].stops_worker:
+                self.ending.stop_for_person(error.cause, url)
             return str(error)
-        if status in (401, 403):
-            self.ending.stop_for_person(Cause.DENIED, endpoint.base_url)
-            return f"GET /models says {status}"
-        models = models_of(listing) if status == 200 else []
-        if status == 404 or (status == 200 and not models):
-            self.ending.stop_for_person(Cause.NO_SUCH_MODEL, endpoint.base_url)
-            return f"GET /models says {status} and lists no model"
-        if not models:
-            return f"GET /models says {status}"
-        await self._learn(models, info)
+        self.server.well = True
         return None
 
-    def _models_path(self) -> str:
-        return self.server.endpoint.base_url.removeprefix(self.server.endpoint.root) + "/models"
+    async def _probe(self) -> None:
+        """One real answer before the first job. Raises AskFailed where none came, CaptureFailed without reasoning."""
+        url = self.server.endpoint.base_url
+        found = await probe(self.server, await self._config())
+        if found.reading.verdict is Verdict.MALFORMED:
+            status = found.answer.status
+            raise AskFailed(Cause.MALFORMED if status == 200 else cause_of_status(status), found.where, status=status)
+        require_reasoning(found, url)
+        self.log.info("preflight", endpoint=url, says=found.where, mode=found.mode)
+        self._passed = True
 
-    async def _learn(self, models: list[Model], info: object) -> None:
-        model = self._choose(models)
-        identity = EndpointIdentity(self.server.endpoint.base_url, model.id, fingerprint_of(info, model))
-        self.server.models = {known.id: known for known in models}
-        self.server.default_model = model.id
-        self.server.dialect = dialect_of(
-            info, model, raw_text=self.raw_text, token_ids=self.token_ids, stream=self.stream
+    async def _config(self) -> DatasetConfig:
+        """The settings to ask the probe with: those of a dataset that expects thinking, if one does."""
+        known = [d for d in await all_datasets(self.store) if self.wanted is None or d.name in self.wanted]
+        chosen = sorted(known, key=lambda dataset: (not dataset.config.expected, dataset.rank))
+        return chosen[0].config if chosen else DatasetConfig()
+
+    async def _learn(self) -> None:
+        server = self.server
+        known = await identify(
+            server.endpoint, self.wanted_model, raw_text=self.raw_text, token_ids=self.token_ids, stream=self.stream
         )
-        self.server.number = await self.store.write(see, identity)
-        self.server.well = True
-
-    def _choose(self, models: list[Model]) -> Model:
-        """The model of --model, or the only one listed: SGLang answers 200 for any name, so an answer proves nothing."""
-        listed = ", ".join(model.id for model in models)
-        if self.wanted_model is not None:
-            found = [model for model in models if model.id == self.wanted_model]
-            if not found:
-                raise UsageError(
-                    f"{self.server.endpoint.base_url} does not serve {self.wanted_model}; it lists {listed}."
-                )
-            return found[0]
-        if len(models) > 1:
-            raise UsageError(
-                f"{self.server.endpoint.base_url} lists several models: {listed}. Choose one with --model."
-            )
-        return models[0]
+        server.models, server.default_model, server.dialect = known.models, known.model.id, known.dialect
+        identity = EndpointIdentity(server.endpoint.base_url, known.model.id, known.fingerprint)
+        server.number = await self.store.write(see, identity)
 
     async def _watch(self) -> None:
         """Until the server is no longer well."""

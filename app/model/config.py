@@ -31,9 +31,7 @@ class DatasetConfig:
     def __post_init__(self) -> None:
         taken = sorted(RESERVED & self.extra.keys())
         if taken:
-            raise UsageError(
-                f"--extra must not set {', '.join(taken)}: thinkledger sets {'it' if len(taken) == 1 else 'them'} itself."
-            )
+            raise UsageError(f"--extra must not set {', '.join(taken)}: thinkledger does that itself.")
 
     @property
     def expected(self) -> bool:

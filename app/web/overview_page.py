@@ -70,6 +70,7 @@ class DatasetRow:
     lost_note: str
     truncated: str
     failed: str
+    failed_note: str
     counts: tuple[Count, ...]
     sum: Mark
 
@@ -196,6 +197,7 @@ def _row(dataset: DatasetProgress) -> DatasetRow:
         lost_note=f"missing {tally.missing:,}, leaked {tally.leaked:,}",
         truncated=f"truncated {tally.truncated.part:,}",
         failed=f"{tally.state(JobState.FAILED):,}",
+        failed_note=f"{pace.failed_last_hour:,} in 1 h" if pace.failed_last_hour else "",
         counts=_counts(tally),
         sum=_sum(tally),
     )
@@ -231,6 +233,13 @@ _LIVENESS = {
 }
 
 
+def _heartbeat(worker: OpenWorker, now_ms: int) -> str:
+    """The age only where it says something: one that counts up at every look would make every look a change."""
+    if worker.liveness is Liveness.LIVE:
+        return "on time"
+    return f"{wording.age(now_ms - worker.heartbeat_ms)} ago"
+
+
 def _worker(worker: OpenWorker, now_ms: int) -> WorkerRow:
     mark = _LIVENESS[worker.liveness]
     return WorkerRow(
@@ -239,6 +248,6 @@ def _worker(worker: OpenWorker, now_ms: int) -> WorkerRow:
         where=f"{worker.host}, process {worker.pid}",
         mark=Mark(mark.tone, mark.icon, f"{mark.word}, draining") if worker.draining else mark,
         slots=f"{worker.slots:,}",
-        heartbeat=f"{wording.age(now_ms - worker.heartbeat_ms)} ago",
+        heartbeat=_heartbeat(worker, now_ms),
         started=wording.moment(worker.started_ms),
     )

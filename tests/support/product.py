@@ -44,20 +44,21 @@ class Product:
         self.run("import", dataset, str(file))
 
     @contextmanager
-    def worker(self, url: str, *arguments: str) -> Iterator["RunningWorker"]:
+    def worker(self, url: str, *arguments: str, preflight: bool = False) -> Iterator["RunningWorker"]:
         """`worker start` as a process; killed at the end if it still runs."""
-        running = self.start_worker(url, *arguments)
+        running = self.start_worker(url, *arguments, preflight=preflight)
         try:
             yield running
         finally:
             running.kill()
 
-    def start_worker(self, url: str, *arguments: str) -> "RunningWorker":
-        return RunningWorker([*_COMMAND, "worker", "start", "--endpoint", url, *arguments], self.folder)
+    def start_worker(self, url: str, *arguments: str, preflight: bool = False) -> "RunningWorker":
+        skip = [] if preflight else ["--skip-preflight"]
+        return RunningWorker([*_COMMAND, "worker", "start", "--endpoint", url, *skip, *arguments], self.folder)
 
-    def finish(self, url: str, *arguments: str, code: int = 0) -> str:
+    def finish(self, url: str, *arguments: str, code: int = 0, preflight: bool = False) -> str:
         """A worker until nothing is left; what it said."""
-        with self.worker(url, "--until-empty", *arguments) as running:
+        with self.worker(url, "--until-empty", *arguments, preflight=preflight) as running:
             return running.wait(code)
 
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:

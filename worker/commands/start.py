@@ -63,6 +63,9 @@ def start(
         typer.Option(click_type=click.Choice(["auto", "off"]), help="auto: ask for token ids where they are known."),
     ] = "auto",
     stream: Annotated[bool, typer.Option("--stream/--no-stream", help="Ask for event streams (no token ids).")] = False,
+    skip_preflight: Annotated[
+        bool, typer.Option("--skip-preflight", help="Start without the one probe answer that shows where reasoning is.")
+    ] = False,
     stall_timeout: Annotated[str, typer.Option(metavar="TIME", help="Longest silence within a stream.")] = "5m",
     api_key_env: Annotated[
         str | None, typer.Option(metavar="VAR", help=f"Environment variable with the API key (else {DEFAULT_KEY}).")
@@ -92,6 +95,7 @@ def start(
         raw_text={"auto": None, "off": True, "on": False}[separate_reasoning],
         token_ids=token_ids == "auto",
         stream=stream,
+        preflight=not skip_preflight,
         stall_s=seconds(stall_timeout),
         api_key=key,
         name=name,

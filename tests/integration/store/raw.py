@@ -1,0 +1,54 @@
+"""Opens a store's file past the store: with the process's one SQLite, or while nobody has it open."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import app.store  # noqa: F401 - the SQLite library first
+
+import sqlite3  # isort: skip
+
+
+@contextmanager
+def connection(path: Path | str) -> Iterator[sqlite3.Connection]:
+    """A connection of its own, in autocommit, that waits for no lock."""
+    opened = sqlite3.connect(path, isolation_level=None, timeout=0)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def query(path: Path | str, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    """Run one statement and return its rows."""
+    with connection(path) as opened:
+        return opened.execute(sql, values).fetchall()
+
+
+def script(path: Path | str, *statements: str) -> None:
+    """Run statements, each by itself."""
+    with connection(path) as opened:
+        for statement in statements:
+            opened.execute(statement)
+
+
+def header(path: Path) -> bytes:
+    """The first hundred bytes of a file that nobody has open."""
+    with path.open("rb") as file:
+        return file.read(100)
+
+
+def spoil(path: Path, tables: Sequence[str]) -> None:
+    """Overwrite the first page of some tables, of a store that nobody has open."""
+    with connection(path) as opened:
+        opened.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (size,) = opened.execute("PRAGMA page_size").fetchone()
+        pages = [
+            opened.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()[0]
+            for table in tables
+        ]
+    with path.open("r+b") as file:
+        for page in pages:
+            file.seek((page - 1) * size)
+            file.write(b"\xa5" * size)

@@ -1,0 +1,145 @@
+"""After any sequence of changes the counters and the minutes say what GROUP BY says."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.model.states import JobState
+from app.model.verdicts import CAPTURED, GRADED, Verdict
+from tests.integration.store import raw
+from tests.integration.store.kit import examples, make
+
+DATASETS, JOBS = (1, 2), 4
+VERDICTS = [verdict for verdict in Verdict if verdict is not Verdict.MALFORMED]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A job as it shall be; None for the state removes it."""
+
+    job: int
+    state: JobState | None
+    verdict: Verdict
+    expected: int
+    tokens: int | None
+    finished_ms: int
+
+
+CHANGES = st.builds(
+    Change,
+    job=st.integers(1, JOBS),
+    state=st.one_of(st.sampled_from(JobState), st.sampled_from([JobState.DONE, None])),
+    verdict=st.sampled_from(VERDICTS),
+    expected=st.integers(0, 1),
+    tokens=st.one_of(st.none(), st.sampled_from([0, 1, 70, 2**40])),
+    finished_ms=st.sampled_from([0, 59_999, 60_000, 1_770_000_000_123]),
+)
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    path = tmp_path_factory.mktemp("triggers") / "t.db"
+    make(path)
+    with raw.connection(path) as connection:
+        connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute("PRAGMA synchronous=OFF")
+        for dataset in DATASETS:
+            connection.execute("INSERT INTO dataset (id, name, created_ms) VALUES (?, ?, 0)", (dataset, f"d{dataset}"))
+            connection.execute(
+                "INSERT INTO sample (id, dataset_id, sample_id, base_id, content_sha256, messages)"
+                " VALUES (?, ?, 's', 's', '0', '[]')",
+                (dataset, dataset),
+            )
+        connection.execute(
+            "INSERT INTO worker (id, uuid, name, host, pid, boot_id, version, slots, started_ms, heartbeat_ms, ttl_ms)"
+            " VALUES (1, 'u', 'n', 'h', 1, 'b', '0', 1, 0, 0, 1)"
+        )
+        yield connection
+
+
+def _values(change: Change) -> dict[str, Any]:
+    leased, finished = change.state is JobState.LEASED, change.state in (JobState.DONE, JobState.FAILED)
+    return {
+        "state": change.state, "lease_worker": 1 if leased else None, "lease_deadline_ms": 9 if leased else None,
+        "due_ms": 9 if change.state is JobState.WAITING else None, "cause": "x", "verdict": change.verdict,
+        "expected": change.expected, "completion_tokens": change.tokens,
+        "finished_ms": change.finished_ms if finished else None,
+    }  # fmt: skip
+
+
+def _apply(connection: Any, change: Change) -> None:
+    there = connection.execute("SELECT 1 FROM job WHERE id = ?", (change.job,)).fetchone()
+    if change.state is None:
+        connection.execute("DELETE FROM job WHERE id = ?", (change.job,))
+        return
+    values = _values(change)
+    if there:
+        columns = ", ".join(f"{name} = :{name}" for name in values)
+        connection.execute(f"UPDATE job SET {columns} WHERE id = :id", {**values, "id": change.job})
+        return
+    dataset = DATASETS[change.job % 2]
+    values |= {"id": change.job, "dataset_id": dataset, "sample_ref": dataset, "sample_id": "s"}
+    values |= {"ordinal": change.job, "replica": change.job}
+    connection.execute(
+        f"INSERT INTO job ({', '.join(values)}) VALUES (:{', :'.join(values)})",
+        values,
+    )
+
+
+def _counted(connection: Any) -> tuple[dict[Any, int], dict[Any, tuple[int, ...]]]:
+    counters: Counter[Any] = Counter()
+    minutes: dict[Any, Counter[str]] = {}
+    rows = connection.execute("SELECT dataset_id, state, verdict, expected, completion_tokens, finished_ms FROM job")
+    for dataset, state, verdict, expected, tokens, finished_ms in rows:
+        counters[dataset, f"state:{state}"] += 1
+        if state not in ("done", "failed"):
+            continue
+        minute = minutes.setdefault((dataset, finished_ms // 60_000), Counter())
+        minute[state] += 1
+        if state == "done":
+            counters[dataset, f"{'expected' if expected else 'unexpected'}:{verdict}"] += 1
+            counters[dataset, "tokens"] += tokens or 0
+            minute["tokens"] += tokens or 0
+            minute["graded"] += bool(expected) and verdict in GRADED
+            minute["captured"] += bool(expected) and verdict in CAPTURED
+    names = ("done", "failed", "graded", "captured", "tokens")
+    return dict(+counters), {key: tuple(minute[name] for name in names) for key, minute in minutes.items()}
+
+
+def _kept(connection: Any) -> tuple[dict[Any, int], dict[Any, tuple[int, ...]]]:
+    counters = {(d, m): n for d, m, n in connection.execute("SELECT * FROM counter") if n != 0}
+    rows = connection.execute("SELECT dataset_id, minute, done, failed, graded, captured, tokens FROM bucket")
+    return counters, {(d, minute): tuple(numbers) for d, minute, *numbers in rows if any(numbers)}
+
+
+@examples(150)
+@given(st.lists(CHANGES, max_size=12))
+def test_counters_and_minutes_follow_the_jobs(opened: Any, changes: list[Change]) -> None:
+    opened.execute("BEGIN")
+    try:
+        for change in changes:
+            _apply(opened, change)
+            assert _kept(opened) == _counted(opened)
+    finally:
+        opened.execute("ROLLBACK")
+
+
+def test_a_late_answer_is_counted_once(opened: Any, tmp_path: Path) -> None:
+    opened.execute("BEGIN")
+    _apply(opened, Change(1, JobState.READY, Verdict.MISSING, 1, None, 0))
+    opened.execute(
+        "INSERT INTO response (id, job_id, attempt, received_ms, raw_bytes, raw_sha256, raw)"
+        " VALUES (1, 1, 1, 0, 0, '', x'')"
+    )
+    late = "SELECT n FROM counter WHERE metric = 'late'"
+    assert opened.execute(late).fetchall() == []
+    for _ in range(2):
+        opened.execute("UPDATE response SET late = 1")
+        assert opened.execute(late).fetchall() == [(1,)]
+    opened.execute("ROLLBACK")

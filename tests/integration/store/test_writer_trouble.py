@@ -1,0 +1,122 @@
+"""The writer beside another process that holds the lock, and on a file that is damaged."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from app.model.errors import IntegrityFailure, Unavailable
+from app.store import engines
+from app.store.faults import Fault, classify
+from app.store.store import Store, open_store
+from tests.integration.store import raw
+from tests.integration.store.kit import in_store, make, note, process, run, says, tell
+
+
+@pytest.fixture(autouse=True)
+def short_busy_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    pragmas = engines._WRITER_PRAGMAS
+    short = tuple(p.replace(str(engines.BUSY_TIMEOUT_MS), "20") for p in pragmas)
+    assert short != pragmas
+    monkeypatch.setattr(engines, "_WRITER_PRAGMAS", short)
+
+
+def test_an_impatient_writer_says_that_the_store_is_busy(tmp_path: Path) -> None:
+    async def work(store: Store) -> None:
+        with process("hold", store.place.path) as other:
+            assert says(other) == "held"
+            with pytest.raises(Unavailable, match="another process holds its lock"):
+                await store.write(note, "too early")
+            tell(other)
+            assert says(other) == "released"
+        await store.write(note, "in time")
+
+    in_store(tmp_path / "t.db", work)
+    assert raw.query(tmp_path / "t.db", "SELECT kind FROM event") == [("in time",)]
+
+
+def test_a_patient_writer_holds_its_group_until_the_lock_is_free(tmp_path: Path) -> None:
+    async def work() -> None:
+        troubled = anyio.Event()
+        said: list[str] = []
+
+        def on_trouble(text: str) -> None:
+            said.append(text)
+            troubled.set()
+
+        async with open_store(str(tmp_path / "t.db"), create=True, patient=True, on_trouble=on_trouble) as store:
+            with process("hold", store.place.path) as other:
+                assert says(other) == "held"
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(store.write, note, "held")
+                    await troubled.wait()
+                    tell(other)
+        assert "1 writes are held and tried again" in said[0]
+
+    run(work)
+    assert raw.query(tmp_path / "t.db", "SELECT kind FROM event") == [("held",)]
+
+
+def test_an_opening_that_meets_a_held_lock_says_so(tmp_path: Path) -> None:
+    make(tmp_path / "t.db")
+    with process("hold", tmp_path / "t.db") as other:
+        assert says(other) == "held"
+        with pytest.raises(Unavailable):
+            make(tmp_path / "t.db")
+    make(tmp_path / "t.db")
+
+
+@pytest.mark.parametrize("patient", [True, False])
+def test_a_damaged_file_is_told_to_every_caller_and_ends_the_writer(tmp_path: Path, patient: bool) -> None:
+    path = tmp_path / "t.db"
+    make(path)
+    raw.spoil(path, ["event", "event_time"])
+    told: list[object] = []
+
+    async def one(store: Store) -> None:
+        try:
+            await store.write(note, "x")
+        except IntegrityFailure as error:
+            told.append(error)
+
+    async def work(store: Store) -> None:
+        with anyio.CancelScope(shield=True):
+            async with anyio.create_task_group() as tasks:
+                for _ in range(600):
+                    tasks.start_soon(one, store)
+            with anyio.fail_after(30):
+                await one(store)  # asked after the end
+
+    with pytest.raises(IntegrityFailure, match="damaged"):
+        in_store(path, work, patient=patient)
+    assert len(told) == 601
+
+
+def test_a_damaged_table_is_told_to_a_reader(tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    make(path)
+    raw.spoil(path, ["meta"])
+    with pytest.raises(IntegrityFailure):
+        make(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("SQLITE_BUSY_SNAPSHOT", Fault.BUSY),
+        ("SQLITE_LOCKED_SHAREDCACHE", Fault.BUSY),
+        ("SQLITE_FULL", Fault.FULL),
+        ("SQLITE_IOERR_WRITE", Fault.IO),
+        ("SQLITE_READONLY_DBMOVED", Fault.IO),
+        ("SQLITE_CORRUPT_INDEX", Fault.DAMAGED),
+        ("SQLITE_NOTADB", Fault.DAMAGED),
+        ("SQLITE_CONSTRAINT_UNIQUE", Fault.ROW),
+        ("SQLITE_MISMATCH", Fault.ROW),
+    ],
+)
+def test_what_sqlite_says_decides_what_is_done(name: str, fault: Fault) -> None:
+    from sqlalchemy.exc import OperationalError
+
+    error = raw.sqlite3.OperationalError("words")
+    error.sqlite_errorname = name
+    assert classify(OperationalError("INSERT", None, error)) is fault

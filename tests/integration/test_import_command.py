@@ -1,0 +1,73 @@
+"""`thinkledger import` as it is typed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MAIN = "import sys; from worker.cli import call; sys.exit(call(sys.argv[1:]))"
+
+
+def thinkledger(folder: Path, *arguments: str, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", MAIN, *arguments]
+    return subprocess.run(command, cwd=folder, input=stdin, env=environment, check=False, capture_output=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "rows.jsonl").write_bytes(b'{"id": "a", "prompt": "x"}\n{"id": "a", "prompt": "y"}\n')
+    (tmp_path / "good.jsonl").write_bytes(b'{"id": "a", "prompt": "x"}\n')
+    return tmp_path
+
+
+def test_the_result_is_on_stdout_and_rejects_make_the_exit_code_6(folder: Path) -> None:
+    done = thinkledger(folder, "import", "d", "rows.jsonl", "--json")
+    assert done.returncode == 6, done.stderr
+    report = json.loads(done.stdout)
+    assert report["schema"] == 1
+    assert (report["rows"], report["added"], report["rejected"]) == (2, 1, 1)
+    assert report["rejects"] == "rows.jsonl.rejects.jsonl"
+    assert done.stderr == b""
+
+
+def test_a_whole_import_ends_with_0_and_again_adds_nothing(folder: Path) -> None:
+    flags = ("--temperature", "0.5", "--thinking", "on", "--extra", '{"top_k": 3}', "--max-attempts", "2")
+    assert thinkledger(folder, "import", "d", "good.jsonl", *flags).returncode == 0
+    again = thinkledger(folder, "import", "d", "-", *flags, stdin=(folder / "good.jsonl").read_bytes())
+    assert again.returncode == 0
+    assert again.stdout.startswith(b"d: 1 rows, 0 added, 1 there already, 0 dropped, 0 rejected\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        (3, ("d", "absent.jsonl")),
+        (2, ("d", ".")),
+        (2, ("bad/name", "good.jsonl")),
+        (2, ("d", "good.jsonl", "--extra", "{")),
+        (2, ("d", "good.jsonl", "--extra", '{"messages": []}')),
+        (2, ("d", "good.jsonl", "--profile", "none such")),
+        (2, ("d", "good.jsonl", "--format", "none such")),
+        (2, ("d", "good.jsonl", "--turns", "all")),
+        (2, ("d", "good.jsonl", "--jsonl")),
+    ],
+)
+def test_what_cannot_be_meant_has_its_exit_code_and_makes_no_store(
+    folder: Path, code: int, arguments: tuple[str, ...]
+) -> None:
+    done = thinkledger(folder, "import", *arguments)
+    assert (done.returncode, done.stdout) == (code, b""), done.stderr
+    assert b"Traceback" not in done.stderr
+    assert not (folder / "thinkledger.db").exists()
+
+
+def test_a_dry_run_shows_the_rows_and_writes_nothing(folder: Path) -> None:
+    done = thinkledger(folder, "import", "d", "rows.jsonl", "--dry-run", "--jsonl")
+    assert done.returncode == 6, done.stderr
+    assert [json.loads(line)["dropped"] for line in done.stdout.splitlines()] == [None, "conflicting_id"]
+    assert sorted(path.name for path in folder.iterdir()) == ["good.jsonl", "rows.jsonl"]

@@ -1,0 +1,97 @@
+"""`thinkledger probe`: what a server is, where its reasoning comes, and one real answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+import typer
+
+from app.model.exits import Exit
+from worker import cli_context
+
+if TYPE_CHECKING:
+    from app.model.config import DatasetConfig
+    from worker.preflight import Probe
+
+
+def register(app: typer.Typer) -> None:
+    app.command("probe", help="Show what an endpoint is, where its reasoning comes, and one real answer.")(probe)
+
+
+def probe(
+    ctx: typer.Context,
+    endpoint: Annotated[str, typer.Option(metavar="URL", help="Base URL of the model server.")],
+    n: Annotated[int, typer.Option("--n", min=1, max=100, help="How many answers to ask for.")] = 1,
+    model: Annotated[str | None, typer.Option(help="Default: the only one listed.")] = None,
+    thinking: Annotated[
+        str | None, typer.Option(click_type=click.Choice(["on", "off"]), help="Ask for thinking or for none.")
+    ] = None,
+    profile: Annotated[str, typer.Option(help="How the model marks its reasoning.")] = "think",
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Token limit of an answer.")] = None,
+    stream: Annotated[bool, typer.Option("--stream/--no-stream", help="Ask for an event stream.")] = False,
+    request_timeout: Annotated[str, typer.Option(metavar="TIME", help="Longest wait for one answer.")] = "5m",
+    api_key_env: Annotated[
+        str | None, typer.Option(metavar="VAR", help="Environment variable with the API key.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Exit 0 when reasoning is captured (or not expected), 7 when it is not, 5 when the server cannot be reached."""
+    from app.model.config import DatasetConfig
+    from worker.commands.start import api_key
+    from worker.option_values import known_profile, seconds
+
+    config = DatasetConfig(
+        thinking=None if thinking is None else thinking == "on",
+        profile=known_profile(profile) or "think",
+        max_tokens=max_tokens,
+    )
+    settings = {"model": model, "stream": stream, "timeout_s": seconds(request_timeout), "key": api_key(api_key_env)}
+    del ctx
+    cli_context.run(lambda: _probe(endpoint, n, config, settings, as_json=as_json))
+
+
+async def _probe(url: str, n: int, config: DatasetConfig, settings: dict[str, Any], *, as_json: bool) -> Exit:
+    from app.model.errors import Unavailable
+    from app.store.store import wall_ms
+    from worker.endpoint import AskFailed, connect
+    from worker.identify import identify
+    from worker.pool import Server
+    from worker.preflight import probe as ask_once
+    from worker.pressure import Pressure
+
+    async with connect(
+        url, api_key=settings["key"], connections=1, timeout_s=settings["timeout_s"], stall_s=settings["timeout_s"],
+        max_body=64 * 2**20, now_ms=wall_ms,
+    ) as endpoint:  # fmt: skip
+        server = Server(endpoint, Pressure.open(1))
+        try:
+            known = await identify(
+                endpoint, settings["model"], raw_text=None, token_ids=True, stream=settings["stream"]
+            )
+            server.models, server.default_model, server.dialect = known.models, known.model.id, known.dialect
+            found = [await ask_once(server, config, number) for number in range(n)]
+        except AskFailed as error:
+            raise Unavailable(
+                f"{endpoint.base_url} cannot be asked: {error}. Check that it is up, then try again."
+            ) from error
+    _show(endpoint.base_url, known.model.id, known.fingerprint, found, as_json=as_json)
+    return Exit.DONE if all(one.captured for one in found) else Exit.GATE
+
+
+def _show(url: str, model: str, fingerprint: dict[str, Any], found: list[Probe], *, as_json: bool) -> None:
+    from app.progress.display import visible
+
+    if as_json:
+        answers = [
+            {"verdict": p.reading.verdict, "captured": p.captured, "where": p.where, "mode": p.mode} for p in found
+        ]
+        cli_context.put_json({"endpoint": url, "model": model, "fingerprint": fingerprint, "answers": answers})
+        return
+    cli_context.put(f"{url}  model {model}")
+    for name, value in fingerprint.items():
+        cli_context.put(f"  {name}: {value}")
+    for one in found:
+        cli_context.put(f"{one.reading.verdict}: {one.where}\n  asked {one.mode}")
+        cli_context.put(f"  reasoning: {visible(repr((one.reading.reasoning or '')[:200]))}")
+        cli_context.put(f"  content:   {visible(repr((one.reading.content or '')[:200]))}")
