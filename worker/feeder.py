@@ -38,6 +38,8 @@ class Feeder:
         while not self.tools.ending.draining:
             room = self._room()
             if room == 0:
+                if await self._is_over():  # nothing to ask needs no endpoint
+                    return
                 await self.tools.pool.change(IDLE_S)
                 continue
             leases = await self.tools.store.write(claim, self._request(room))

@@ -13,6 +13,7 @@ import anyio
 import anyio.to_thread
 
 from app.leasing import locks
+from app.leasing.datasets import dataset_of
 from app.leasing.workers import Leave, Registration, leave, register
 from app.model.exits import Exit
 from app.model.ids import WorkerId
@@ -67,6 +68,8 @@ async def run_worker(settings: WorkerSettings, log: Log) -> Exit:
         store = await stack.enter_async_context(
             open_store(settings.db, patient=True, on_trouble=lambda text: log.warning("store_trouble", reason=text))
         )
+        for name in sorted(settings.datasets or ()):
+            await dataset_of(store, name)  # a name that is not there would be waited for without a word
         pool = await stack.enter_async_context(_pool(settings, store))
         while True:
             ending = Ending(pool.wake)

@@ -136,3 +136,17 @@ def test_a_stream_that_falls_silent_is_cut_and_asked_again(product: Product) -> 
         product.finish(simulator.url, "--stream", "--stall-timeout", "1s")
     assert product.rows("SELECT DISTINCT cause FROM failure") == [("timed_out",)]
     check_export(product.export("silent", "out.jsonl"), asked)
+
+
+def test_a_finished_dataset_needs_no_endpoint(product: Product) -> None:
+    product.import_prompts("finished", prompts(2))
+    with Simulator() as simulator:
+        product.finish(simulator.url)
+        url = simulator.url
+    product.finish(url)
+
+
+def test_a_dataset_that_is_not_there_is_named_at_once(product: Product) -> None:
+    product.import_prompts("there", prompts(2))
+    said = product.finish("http://127.0.0.1:9", "--dataset", "tehre", code=3)
+    assert "There is no dataset tehre. Those in this store: there." in said
