@@ -1,4 +1,4 @@
-"""The door for the `alembic` command when a new migration is written; the program itself uses app.store.schema."""
+"""The door for the `alembic` command when a new migration is written; the program itself uses app.store.migrations."""
 
 from alembic import context
 from sqlalchemy import create_engine

@@ -45,7 +45,7 @@ def manifest(
             "epoch": census.epoch,
             "seq": census.seq,
             "highest_job": census.highest_job,
-            "schema": schema.newest(),
+            "schema": schema.NEWEST,
         },
         "dataset": census.name,
         "sources": [

@@ -1,81 +1,54 @@
-"""The schema's versions: made on an empty store, checked on every other, upgraded on a person's word."""
+"""The schema's version: made on an empty store, checked on every other."""
 
-from collections.abc import Callable
-from pathlib import Path
-
-from alembic.config import Config
-from alembic.runtime.environment import EnvironmentContext
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection, column, inspect, select, table
 
 from app.model.errors import IntegrityFailure, UsageError
-from app.paths import data_folder
 
-
-def scripts() -> ScriptDirectory:
-    """The migrations that ship with this version."""
-    config = Config()
-    config.set_main_option("script_location", str(migrations_folder()))
-    return ScriptDirectory.from_config(config)
-
-
-def migrations_folder() -> Path:
-    return data_folder("migrations")
-
-
-def newest() -> str:
-    """The schema version of this program."""
-    head = scripts().get_current_head()
-    assert head is not None
-    return head
+NEWEST = "0001"  # of this program; a test holds it against the migrations
 
 
 def present(connection: Connection) -> str | None:
-    """The schema version of the store, or None for an empty one."""
-    return MigrationContext.configure(connection).get_current_revision()
+    """The schema version of the store, or None where there is none."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    version = connection.execute(select(column("version_num")).select_from(table("alembic_version"))).scalar()
+    return None if version is None else str(version)
 
 
-def ensure(connection: Connection) -> None:
-    """Make the schema on an empty store; on any other, refuse a version that is not ours, naming the way out.
+def is_ours(connection: Connection) -> bool:
+    """Whether the store has this program's own schema."""
+    return present(connection) == NEWEST
+
+
+def ensure(connection: Connection) -> bool:
+    """Make the schema on an empty store (True then); on any other, refuse a version that is not ours.
 
     The caller holds the write lock, so of several processes that start at once one makes it and the others find it.
     """
     found = present(connection)
     if found is None and not inspect(connection).get_table_names():
+        from app.store.migrations import upgrade
+
         upgrade(connection)
-        return
+        return True
     refuse_other(found)
+    return False
 
 
 def refuse_other(found: str | None) -> None:
-    """Refuse every schema version but this program's own."""
-    if found == newest():
+    """Refuse every schema version but this program's own, naming the way out."""
+    if found == NEWEST:
         return
-    if found in {script.revision for script in scripts().walk_revisions()}:
-        raise UsageError(
-            f"The store has the older schema {found}; this version needs {newest()}. "
-            "Stop all workers, then upgrade it with `thinkledger migrate`."
-        )
     if found is None:
         raise IntegrityFailure("The store has tables but no schema version. Restore it from a backup.")
+    from app.store.migrations import known
+
+    if found in known():
+        raise UsageError(
+            f"The store has the older schema {found}; this version needs {NEWEST}. "
+            "Stop all workers, then upgrade it with `thinkledger migrate`."
+        )
     raise UsageError(
-        f"The store has the schema {found}, which is newer than this version knows ({newest()}). "
+        f"The store has the schema {found}, which is newer than this version knows ({NEWEST}). "
         "Upgrade thinkledger on this machine."
     )
-
-
-def upgrade(connection: Connection) -> None:
-    """Run the migrations that are missing, in the caller's transaction."""
-    script = scripts()
-
-    def steps(revision: object, _context: object) -> object:
-        return script._upgrade_revs("head", revision)  # type: ignore[arg-type]  # noqa: SLF001 - what alembic.command.upgrade does
-
-    _run(connection, script, steps)
-
-
-def _run(connection: Connection, script: ScriptDirectory, steps: Callable[[object, object], object]) -> None:
-    with EnvironmentContext(Config(), script, fn=steps) as environment:
-        environment.configure(connection=connection, transactional_ddl=False, fn=steps)
-        environment.run_migrations()

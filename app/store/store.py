@@ -11,7 +11,7 @@ from typing import TypeVar
 import anyio
 from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.store import place as places
 from app.store import schema
@@ -84,7 +84,7 @@ async def open_store(
             os.close(os.open(place.path, os.O_CREAT | os.O_RDWR, 0o600))
         places.opened(place)
         try:
-            store_id, epoch = await _prepare(writing, now_ms)
+            store_id, epoch = await _prepare(reading, writing, now_ms)
             writer = Writer(writing, now_ms, patient=patient, on_trouble=on_trouble)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(writer.run)
@@ -100,20 +100,27 @@ async def open_store(
             await writing.dispose()
 
 
-async def _prepare(engine: AsyncEngine, now_ms: Callable[[], int]) -> tuple[str, int]:
-    """Make or check the schema under the write lock; the store's id and epoch."""
+async def _prepare(reading: AsyncEngine, writing: AsyncEngine, now_ms: Callable[[], int]) -> tuple[str, int]:
+    """The store's id and epoch. A store that has our schema is only read, so that a busy one can still be looked at."""
     with anyio.CancelScope(shield=True):
         try:
-            async with engine.begin() as connection:
-                await connection.run_sync(_make_or_check, now_ms())
-                row = (await connection.execute(select(META.c.store_id, META.c.epoch))).one()
+            async with reading.connect() as connection:
+                found = await _identity(connection) if await connection.run_sync(schema.is_ours) else None
+            if found is None:
+                async with writing.begin() as connection:
+                    await connection.run_sync(_make_or_check, now_ms())
+                    found = await _identity(connection)
         except DBAPIError as error:
             raise as_error(classify(error), error) from error
+    return found
+
+
+async def _identity(connection: AsyncConnection) -> tuple[str, int]:
+    row = (await connection.execute(select(META.c.store_id, META.c.epoch))).one()
     return str(row.store_id), int(row.epoch)
 
 
 def _make_or_check(connection: Connection, now_ms: int) -> None:
-    was_empty = schema.present(connection) is None
-    schema.ensure(connection)
-    if was_empty:
+    """Under the write lock: make the schema on an empty store, or refuse another one than ours."""
+    if schema.ensure(connection):
         connection.execute(insert(META).values(id=1, store_id=uuid.uuid4().hex, created_ms=now_ms))

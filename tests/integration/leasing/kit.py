@@ -127,6 +127,13 @@ class Room:
         async with self.store.snapshot() as reads:
             return await reads.first(JOB.select().where(JOB.c.id == job))
 
+    async def facts(self) -> dict[int, tuple[object, ...]]:
+        """What the model knows of each job, as the store has it."""
+        rows = await self.all(
+            "SELECT id, state, attempt, tries, expiries, lease_worker, lease_deadline_ms, due_ms FROM job ORDER BY id"
+        )
+        return {number: tuple(facts) for number, *facts in rows}
+
     async def all(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a query of the test's own."""
         async with self.store.snapshot() as reads:

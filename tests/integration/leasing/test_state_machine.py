@@ -13,11 +13,21 @@ from typing import Any
 from anyio.from_thread import start_blocking_portal
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+)
 
 from app.leasing.holds import HoldKind, HoldRequest, LiftRequest, cancel, hold, lift
 from app.leasing.release import release
 from app.leasing.rescue import rescue_overdue
+from app.leasing.settle import fail
 from app.leasing.workers import renew
 from app.model.ids import DatasetId, JobId, ResponseId, WorkerId
 from app.model.lease import Lease, Settle
@@ -29,7 +39,7 @@ from tests.integration.store.kit import examples
 from tests.support.filled import Clock
 
 RANKS = (0, 0, 1)
-JOBS_EACH = 2
+JOBS_EACH = 1  # few jobs, so that their attempts and late answers meet often
 BODIES = {"good": GOOD, "malformed": MALFORMED}
 SETTLES = st.sampled_from(Settle)
 
@@ -66,6 +76,7 @@ class Leases(RuleBasedStateMachine):
         self.clock = Clock()
         self.dead: set[int] = set()
         self.started = 0
+        self.taken: list[Lease] = []
         self.model = Model(
             {number: Dataset(number, rank) for number, rank in enumerate(RANKS, 1)},
             {n: Job(n, (n - 1) // JOBS_EACH + 1) for n in range(1, len(RANKS) * JOBS_EACH + 1)},
@@ -132,8 +143,16 @@ class Leases(RuleBasedStateMachine):
         else:
             self.model.claim(worker, 0, self.clock.ms, 0)  # what is due is woken all the same
         taken = self.do(self.room.claim, worker, slots)
+        self.taken += taken
         assert [(lease.job, lease.attempt) for lease in taken] == expected
         return multiple(*taken)
+
+    @rule(target=leases, worker=workers)
+    def time_runs_out(self, worker: WorkerId) -> Any:
+        """Every lease is past its deadline, and what they held goes to the next that asks."""
+        self.clock_moves(LEASE_MS + 1)
+        self.look_for_overdue()
+        return self.claim(worker, 3)
 
     @rule(lease=leases)
     def give_back(self, lease: Lease) -> None:
@@ -144,13 +163,13 @@ class Leases(RuleBasedStateMachine):
         assert self.write(release, lease) is ours
 
     @rule(lease=leases, settle_as=SETTLES, counted=st.booleans(), wait_ms=st.sampled_from([1, 2000, 600_000]))
-    def fail(self, lease: Lease, settle_as: Settle, counted: bool, wait_ms: int) -> None:
+    def fail_without_a_body(self, lease: Lease, settle_as: Settle, counted: bool, wait_ms: int) -> None:
         job = self.model.jobs[lease.job]
         if job.responses.get(lease.attempt) == "unread":
             return  # a slot whose body is stored settles that body
         failure = self.room.failure(lease, settle_as, counted=counted, wait_ms=wait_ms)
         expected = job.fail(lease.attempt, lease.worker, settle_as, counted, self.clock.ms + wait_ms)
-        assert self.do(_fail, self.room, failure) == expected
+        assert self.write(fail, failure) == expected
 
     @rule(target=bodies, lease=leases, body=st.sampled_from(sorted(BODIES)))
     def keep(self, lease: Lease, body: str) -> tuple[ResponseId, Lease]:
@@ -162,6 +181,26 @@ class Leases(RuleBasedStateMachine):
     @rule(kept=bodies, settle_as=SETTLES, counted=st.booleans())
     def read(self, kept: tuple[ResponseId, Lease], settle_as: Settle, counted: bool) -> None:
         self._read(*kept, settle_as, counted)
+
+    def _overtaken(self) -> list[Lease]:
+        """Leases of older attempts that have not answered yet."""
+        jobs = self.model.jobs
+        return [
+            lease
+            for lease in self.taken
+            if lease.attempt < jobs[lease.job].attempt and lease.attempt not in jobs[lease.job].responses
+        ]
+
+    @precondition(lambda self: self._overtaken())
+    @rule(data=st.data())
+    def an_older_attempt_answers(self, data: st.DataObject) -> None:
+        self.complete(data.draw(st.sampled_from(self._overtaken())))
+
+    @precondition(lambda self: self._overtaken())
+    @rule(data=st.data(), settle_as=SETTLES)
+    def an_older_attempt_fails(self, data: st.DataObject, settle_as: Settle) -> None:
+        lease = data.draw(st.sampled_from(self._overtaken()))
+        self.fail_without_a_body(lease, settle_as, counted=True, wait_ms=1)
 
     @rule(lease=consumes(leases))
     def complete(self, lease: Lease) -> None:
@@ -234,7 +273,7 @@ class Leases(RuleBasedStateMachine):
 
     @invariant()
     def the_store_is_what_the_model_says(self) -> None:
-        found = self.do(_facts, self.room)
+        found = self.do(self.room.facts)
         expected = {number: job.facts() for number, job in self.model.jobs.items()}
         assert found == expected
 
@@ -275,18 +314,5 @@ class Leases(RuleBasedStateMachine):
         assert sum(kept.values()) == len(self.model.jobs)
 
 
-async def _fail(room: Room, failure: Any) -> Any:
-    from app.leasing.settle import fail
-
-    return await room.store.write(fail, failure)
-
-
-async def _facts(room: Room) -> dict[int, tuple[object, ...]]:
-    rows = await room.all(
-        "SELECT id, state, attempt, tries, expiries, lease_worker, lease_deadline_ms, due_ms FROM job ORDER BY id"
-    )
-    return {number: tuple(facts) for number, *facts in rows}
-
-
 TestLeases = Leases.TestCase
-TestLeases.settings = settings(examples(12), stateful_step_count=40)
+TestLeases.settings = settings(examples(25), stateful_step_count=50)

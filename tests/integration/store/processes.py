@@ -7,6 +7,7 @@ from pathlib import Path
 
 from app.leasing import locks
 from app.model.errors import ThinkledgerError
+from app.store import migrations  # noqa: F401 - a child under another uid could not import it any more
 from app.store.codec import pack, unpack
 from app.store.store import Store
 from tests.integration.store import kit, raw

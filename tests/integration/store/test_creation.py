@@ -8,7 +8,7 @@ import pytest
 
 from app.model.errors import NotFound
 from app.store.place import APPLICATION_ID
-from app.store.schema import newest
+from app.store.schema import NEWEST
 from app.store.store import Store
 from tests.integration.store import raw
 from tests.integration.store.kit import in_store, make, nothing, process, says
@@ -22,7 +22,7 @@ def test_four_processes_that_start_at_once_share_one_store(tmp_path: Path) -> No
         path = tmp_path / f"{number}.db"
         ((store_id,),) = raw.query(path, "SELECT store_id FROM meta")
         assert line == f"[0, 0, 0, 0] {[store_id] * 4}"
-        assert raw.query(path, "SELECT version_num FROM alembic_version") == [(newest(),)]
+        assert raw.query(path, "SELECT version_num FROM alembic_version") == [(NEWEST,)]
 
 
 @pytest.mark.parametrize("bytes_there", [0, 1, 4097])

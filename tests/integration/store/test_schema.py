@@ -9,7 +9,7 @@ from sqlalchemy import create_engine
 
 from app.model.states import JobState
 from app.model.verdicts import Verdict
-from app.store import schema
+from app.store import migrations, schema
 from app.store.tables import JOB, METADATA, READING
 from app.store.triggers import ANSWER_VIEW, SQLITE_TRIGGERS
 from tests.integration.store import raw
@@ -90,6 +90,6 @@ def _checks(table: object) -> list[object]:
 
 
 def test_the_newest_schema_follows_from_the_first_in_one_line() -> None:
-    revisions = [script.revision for script in schema.scripts().walk_revisions()]
-    assert revisions[0] == schema.newest()
+    revisions = [script.revision for script in migrations.scripts().walk_revisions()]
+    assert revisions[0] == schema.NEWEST
     assert len(revisions) == len(set(revisions))
