@@ -104,15 +104,21 @@ async def _prepare(reading: AsyncEngine, writing: AsyncEngine, now_ms: Callable[
     """The store's id and epoch. A store that has our schema is only read, so that a busy one can still be looked at."""
     with anyio.CancelScope(shield=True):
         try:
-            async with reading.connect() as connection:
-                found = await _identity(connection) if await connection.run_sync(schema.is_ours) else None
-            if found is None:
-                async with writing.begin() as connection:
-                    await connection.run_sync(_make_or_check, now_ms())
-                    found = await _identity(connection)
+            found = await _look(reading)
+            return await _make(writing, now_ms()) if found is None else found
         except DBAPIError as error:
             raise as_error(classify(error), error) from error
-    return found
+
+
+async def _look(reading: AsyncEngine) -> tuple[str, int] | None:
+    async with reading.connect() as connection:
+        return await _identity(connection) if await connection.run_sync(schema.is_ours) else None
+
+
+async def _make(writing: AsyncEngine, now_ms: int) -> tuple[str, int]:
+    async with writing.begin() as connection:
+        await connection.run_sync(_make_or_check, now_ms)
+        return await _identity(connection)
 
 
 async def _identity(connection: AsyncConnection) -> tuple[str, int]:
