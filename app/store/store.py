@@ -104,10 +104,10 @@ async def _prepare(reading: AsyncEngine, writing: AsyncEngine, now_ms: Callable[
     """The store's id and epoch. A store that has our schema is only read, so that a busy one can still be looked at."""
     with anyio.CancelScope(shield=True):
         try:
-            found = await _look(reading)
-            return await _make(writing, now_ms()) if found is None else found
+            found = await _look(reading) or await _make(writing, now_ms())
         except DBAPIError as error:
             raise as_error(classify(error), error) from error
+    return found
 
 
 async def _look(reading: AsyncEngine) -> tuple[str, int] | None:
