@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from anyio.from_thread import start_blocking_portal
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -35,7 +36,7 @@ from app.model.states import MOVES, JobState
 from app.store.codec import unpack
 from tests.integration.leasing.kit import GOOD, LEASE_MS, MALFORMED, Room, in_room, open_room
 from tests.integration.leasing.model import MAX_ATTEMPTS, Dataset, Job, Model
-from tests.integration.store.kit import examples
+from tests.integration.store.kit import DEEP, examples
 from tests.support.filled import Clock
 
 RANKS = (0, 0, 1)
@@ -314,5 +315,5 @@ class Leases(RuleBasedStateMachine):
         assert sum(kept.values()) == len(self.model.jobs)
 
 
-TestLeases = Leases.TestCase
+TestLeases = pytest.mark.timeout(0 if DEEP else 600)(Leases.TestCase)  # a failure takes minutes to be made small
 TestLeases.settings = settings(examples(25), stateful_step_count=50)
