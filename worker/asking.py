@@ -38,10 +38,10 @@ def question(prompt: Prompt, default_model: str, dialect: Dialect) -> Question:
     config = DatasetConfig.from_json(prompt.config)
     settings: dict[str, Any] = {"model": config.model or default_model}
     settings |= sampling(config, {})
-    if config.thinking is not None:
-        settings["chat_template_kwargs"] = {"thinking": config.thinking} | settings.get("chat_template_kwargs", {})
     settings |= _lossless(dialect)
     settings |= json.loads(prompt.params) if prompt.params else {}
+    if config.thinking is not None:
+        settings["chat_template_kwargs"] = {"thinking": config.thinking, **_template_keys(settings)}
     if dialect.stream:
         settings |= {"stream": True, "stream_options": {"include_usage": True}}
     body = {**settings, "messages": to_send(json.loads(prompt.messages))}
@@ -78,8 +78,13 @@ def _lossless(dialect: Dialect) -> dict[str, bool]:
 
 def _expected(settings: dict[str, Any], config: DatasetConfig) -> bool:
     """Whether thinking is asked for, or not switched off, by what is really sent."""
-    said = settings.get("chat_template_kwargs", {}).get("thinking", config.thinking)
-    return said is not False
+    return _template_keys(settings).get("thinking", config.thinking) is not False
+
+
+def _template_keys(settings: dict[str, Any]) -> dict[str, Any]:
+    """What a dataset's --extra or a row says to the chat template; it stands over --thinking."""
+    said = settings.get("chat_template_kwargs")
+    return said if isinstance(said, dict) else {}
 
 
 def to_send(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -15,6 +15,43 @@ from app.model.errors import UsageError
 
 PREFIX = "THINKLEDGER_"
 # Read where they are used, so that a secret never passes through the settings.
+# Said anew at each call: one for all commands would cut exports and hide rows.
+OF_ONE_CALL = frozenset(
+    {
+        "after",
+        "allow_incomplete",
+        "allow_uncaptured",
+        "attempt",
+        "cause",
+        "check",
+        "dedupe",
+        "dir",
+        "dry_run",
+        "finish",
+        "force",
+        "help",
+        "json",
+        "jsonl",
+        "kind",
+        "limit",
+        "n",
+        "name",
+        "on_duplicate",
+        "only",
+        "output",
+        "overwrite",
+        "part",
+        "raw",
+        "reason",
+        "require_complete",
+        "state",
+        "verdict",
+        "version",
+        "watch",
+    }
+)
+# Commands whose options are no settings: the server they start is a toy.
+TOYS = frozenset({"simulate", "demo"})
 NOT_FLAGS = frozenset({"THINKLEDGER_API_KEY", "THINKLEDGER_TOKEN"})
 
 
@@ -60,18 +97,35 @@ def _checked(group: click.Group, said: dict[str, Any], where: str) -> dict[str, 
 def options(command: click.Command) -> Iterator[click.Option]:
     """The options of one command that are settings."""
     for parameter in command.params:
-        if isinstance(parameter, click.Option) and parameter.name not in (None, "help", "version"):
+        if isinstance(parameter, click.Option) and flag(parameter) not in OF_ONE_CALL:
             yield parameter
 
 
 def commands(group: click.Group) -> Iterator[click.Command]:
-    """The group and all below it."""
-    yield group
-    for command in group.commands.values():
+    """The group and all below it whose options are settings."""
+    return (command for _, command in paths(group))
+
+
+def paths(group: click.Group, words: str = "") -> Iterator[tuple[str, click.Command]]:
+    """The same with the words that call each: `worker start`; "all" for the root."""
+    yield words or "all", group
+    for name, command in group.commands.items():
+        path = f"{words} {name}".strip()
         if isinstance(command, click.Group):
-            yield from commands(command)
-        else:
-            yield command
+            yield from paths(command, path)
+        elif name not in TOYS:
+            yield path, command
+
+
+def check(option: click.Option, name: str, said: dict[str, tuple[Any, str]]) -> None:
+    """Refuse a value that the option cannot take, naming where it was said."""
+    if name not in said:
+        return
+    value, source = said[name]
+    try:
+        option.type_cast_value(click.Context(click.Command("config")), _value(option, value))
+    except click.BadParameter as error:
+        raise UsageError(f"{source}: {name} is {value!r}. {error.format_message()}") from error
 
 
 def flag(option: click.Option) -> str:
@@ -87,12 +141,20 @@ def _names(group: click.Group) -> Iterator[str]:
 
 def _map_of(command: click.Command, said: dict[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {
-        str(option.name): said[flag(option)] for option in options(command) if flag(option) in said
+        str(option.name): _value(option, said[flag(option)]) for option in options(command) if flag(option) in said
     }
     if isinstance(command, click.Group):
         for name, sub in command.commands.items():
-            values[name] = _map_of(sub, said)
+            if name not in TOYS:
+                values[name] = _map_of(sub, said)
     return values
+
+
+def _value(option: click.Option, said: Any) -> Any:
+    """An option that may be repeated takes a list, or words parted by commas."""
+    if option.multiple and isinstance(said, str):
+        return [word.strip() for word in said.split(",") if word.strip()]
+    return said
 
 
 def hoist(group: click.Group, args: list[str]) -> list[str]:

@@ -30,6 +30,14 @@ async def show(store: Store, live: bool, log: Log) -> None:
         await _log_lines(store, log)
 
 
+async def tell_end(store: Store, wanted: frozenset[str] | None, log: Log) -> None:
+    """The last word of a run: how far each dataset is, as a warning where reasoning was lost or jobs failed."""
+    for dataset in (await overview(store)).datasets:
+        if wanted is None or dataset.name in wanted:
+            tell = log.warning if dataset.tally.lost or dataset.tally.state(JobState.FAILED) else log.info
+            tell("so_far", dataset=dataset.name, says=line(dataset))
+
+
 async def _log_lines(store: Store, log: Log) -> None:
     while True:
         await anyio.sleep(LINE_EVERY_S)

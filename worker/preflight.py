@@ -76,10 +76,10 @@ async def probe(server: Server, config: DatasetConfig, number: int = 0) -> Probe
 
 
 def _limit(server: Server, config: DatasetConfig) -> int:
-    """Enough for a small thought, and no more than half of what the model can hold."""
+    """Enough for a small thought whatever the dataset's limit is, and no more than half of what the model can hold."""
     model = server.models.get(server.default_model)
     length = None if model is None else model.max_model_len
-    asked = MAX_TOKENS if config.max_tokens is None else config.max_tokens
+    asked = MAX_TOKENS if config.max_tokens is None else max(MAX_TOKENS, config.max_tokens)
     return asked if length is None else max(1, min(asked, length // 2))
 
 

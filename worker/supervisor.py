@@ -19,7 +19,7 @@ from app.model.exits import Exit
 from app.model.ids import WorkerId
 from app.store import library
 from app.store.store import Store, open_store
-from worker.display import show
+from worker.display import show, tell_end
 from worker.endpoint import connect
 from worker.feeder import Feeder
 from worker.heartbeat import beat
@@ -75,6 +75,7 @@ async def run_worker(settings: WorkerSettings, log: Log) -> Exit:
             ending = Ending(pool.wake)
             tools = Tools(store, pool, ending, log, settings.api_key)
             await _session(settings, tools)
+            await tell_end(store, settings.datasets, log)
             if ending.error is not None:
                 raise ending.error
             if ending.code is not None:

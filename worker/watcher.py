@@ -85,7 +85,8 @@ class Watcher:
             status = found.answer.status
             raise AskFailed(Cause.MALFORMED if status == 200 else cause_of_status(status), found.where, status=status)
         require_reasoning(found, url)
-        self.log.info("preflight", endpoint=url, says=found.where, mode=found.mode)
+        tell = self.log.warning if found.reading.verdict is Verdict.TRUNCATED else self.log.info
+        tell("preflight", endpoint=url, says=found.where, mode=found.mode)
         self._passed = True
 
     async def _config(self) -> DatasetConfig:

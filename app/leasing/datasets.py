@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from app.leasing import events, statements
 from app.model.config import DatasetConfig
-from app.model.errors import NotFound
+from app.model.errors import no_such_dataset
 from app.model.ids import DatasetId
 from app.store.store import Store
 from app.store.transaction import Tx
@@ -48,8 +48,7 @@ async def dataset_of(store: Store, name: str) -> DatasetSettings:
     for dataset in found:
         if dataset.name == name:
             return dataset
-    there = ", ".join(dataset.name for dataset in found) or "none yet"
-    raise NotFound(f"There is no dataset {name}. Those in this store: {there}.")
+    raise no_such_dataset(name, sorted(dataset.name for dataset in found))
 
 
 async def change_settings(tx: Tx, requests: Sequence[ChangeRequest]) -> list[None]:

@@ -32,6 +32,17 @@ class NotFound(ThinkledgerError):
     exit = Exit.NOT_FOUND
 
 
+_LISTED = 20
+
+
+def no_such_dataset(name: str, names: list[str]) -> NotFound:
+    """What to say when no dataset has that name; `names` are those there are."""
+    if not names:
+        return NotFound(f"There is no dataset {name!r}: the store is empty. `thinkledger import NAME FILE` makes one.")
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return NotFound(f"There is no dataset {name!r}. There are: {', '.join(names[:_LISTED])}{more}.")
+
+
 class Refused(ThinkledgerError):
     """Not done, because it could lose something; the text says what would allow it."""
 

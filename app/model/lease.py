@@ -34,8 +34,7 @@ class Cause(StrEnum):
     REJECTED = "rejected"  # 400, 413, 422: the request cannot be answered
     TOO_LARGE = "too_large"  # the body is over --max-body
     UNSENDABLE = "unsendable"  # the client itself could not write the request
-    KILLS_SERVER = "kills_server"
-    KILLS_WORKERS = "kills_workers"
+    KILLS_WORKERS = "kills_workers"  # too many leases ended with their holder's death
 
 
 class Settle(StrEnum):

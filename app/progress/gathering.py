@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.model.errors import no_such_dataset
 from app.model.states import JobState
 from app.model.verdicts import Verdict
 from app.progress import rates, statements
 from app.progress.eta import Eta, Situation, eta
-from app.progress.finding import no_such_dataset
 from app.progress.overview import (
     DatasetProgress,
     Hold,

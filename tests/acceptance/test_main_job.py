@@ -81,7 +81,9 @@ def test_answers_without_reasoning_are_done_but_not_captured_and_not_exported(pr
     with Simulator("--persona", "no_thought") as simulator:
         product.finish(simulator.url)
     assert product.rows("SELECT DISTINCT state, verdict FROM job") == [("done", "missing")]
-    assert product.export("lost", "out.jsonl") == b""
+    product.run("export", "--dataset", "lost", "--output", "out.jsonl", code=6)
+    assert (product.folder / "out.jsonl").read_bytes() == b""
+    product.run("export", "--dataset", "lost", "--output", "asked.jsonl", "--only", "captured")
     manifest = json.loads((product.folder / "out.jsonl.manifest.json").read_bytes())
     assert manifest["left_out"] == {"missing": 10}
     product.run("export", "--dataset", "lost", "--output", "all.jsonl", "--only", "done", code=7)
@@ -149,4 +151,4 @@ def test_a_finished_dataset_needs_no_endpoint(product: Product) -> None:
 def test_a_dataset_that_is_not_there_is_named_at_once(product: Product) -> None:
     product.import_prompts("there", prompts(2))
     said = product.finish("http://127.0.0.1:9", "--dataset", "tehre", code=3)
-    assert "There is no dataset tehre. Those in this store: there." in said
+    assert "There is no dataset 'tehre'. There are: there." in said

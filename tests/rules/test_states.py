@@ -13,7 +13,7 @@ from tests.integration.store import raw
 from tests.integration.store.kit import make
 from worker.backoff import RULES, Counts
 
-NOT_OF_AN_ATTEMPT = {Cause.KILLS_WORKERS, Cause.KILLS_SERVER}  # said of a job after many attempts, never of one
+NOT_OF_AN_ATTEMPT = {Cause.KILLS_WORKERS}  # said of a job after many attempts, never of one
 
 
 def test_every_state_and_every_event_is_in_the_table() -> None:

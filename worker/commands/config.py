@@ -27,16 +27,32 @@ def config(
         return
     width = max(len(setting["name"]) for setting in settings)
     for setting in settings:
-        value = "-" if setting["value"] is None else setting["value"]
-        cli_context.put(f"{setting['name']:{width}}  {value}  ({setting['source']})")
+        cli_context.put(f"{setting['name']:{width}}  {setting['value']}  ({setting['source']})")
 
 
 def _settings(root: click.Group, said: dict[str, tuple[Any, str]]) -> list[dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for command in cli_settings.commands(root):
+    """One row a setting; where commands have different defaults, each stands with its commands."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for path, command in cli_settings.paths(root):
         for option in cli_settings.options(command):
             name = cli_settings.flag(option)
-            default = None if callable(option.default) or option.required else option.to_info_dict()["default"]
-            value, source = said.get(name, (default, "default"))
-            found.setdefault(name, {"name": name, "value": value, "source": source})
-    return [found[name] for name in sorted(found)]
+            value, _ = said.get(name, (_default(option), None))
+            cli_settings.check(option, name, said)
+            found.setdefault(name, {}).setdefault(str(value), []).append(path)
+    return [
+        {"name": name, "value": _shown(found[name]), "source": said[name][1] if name in said else "default"}
+        for name in sorted(found)
+    ]
+
+
+def _default(option: click.Option) -> Any:
+    if option.required or callable(option.default):
+        return "-"
+    value = option.to_info_dict()["default"]
+    return "-" if value is None else value
+
+
+def _shown(values: dict[str, list[str]]) -> str:
+    if len(values) == 1:
+        return next(iter(values))
+    return ", ".join(f"{value} for {' and '.join(paths)}" for value, paths in values.items())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 import typer
 
+from app.model.errors import UsageError
 from app.model.exits import Exit
 from worker import cli_context
 from worker.option_values import extra_keys, known_profile
@@ -82,6 +83,10 @@ def change(
     ] = None,
     profile: Annotated[str | None, typer.Option(help="How the model marks its reasoning.")] = None,
     extra: Annotated[str | None, typer.Option(metavar="JSON", help="Further keys of the request body.")] = None,
+    gate: Annotated[int | None, typer.Option(min=0, help="Answers that the first check looks at.")] = None,
+    min_capture: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Share of them that must hold reasoning.")
+    ] = None,
     rank: Annotated[int | None, typer.Option(help="Lower is asked first.")] = None,
     max_attempts: Annotated[int | None, typer.Option(min=1, help="Tries a job may use up.")] = None,
     as_json: AsJson = False,
@@ -95,7 +100,11 @@ def change(
         "thinking": None if thinking is None else thinking == "on",
         "profile": known_profile(profile),
         "extra": extra_keys(extra),
+        "gate": gate,
+        "min_capture": min_capture,
     }
+    if all(value is None for value in (*said.values(), rank, max_attempts)):
+        raise UsageError("Say what to change, for example --max-tokens 16384. `datasets show NAME` shows the settings.")
     cli_context.run(
         lambda: _change(cli_context.context(ctx).db, name, said, rank=rank, max_attempts=max_attempts, as_json=as_json)
     )

@@ -34,14 +34,18 @@ def export(
         typer.Option("--output", "-o", metavar="PATH", help="The file; - is stdout, default ./NAME.jsonl."),
     ] = None,
     only: Annotated[
-        str, typer.Option(click_type=click.Choice(["captured", "done"]), help="Which accepted answers.")
-    ] = "captured",
+        str | None,
+        typer.Option(
+            click_type=click.Choice(["captured", "done"]), help="Which accepted answers; captured unless said."
+        ),
+    ] = None,
     gzip: Annotated[bool, typer.Option("--gzip", help="Compress with gzip, as a name in .gz does.")] = False,
     zstd: Annotated[bool, typer.Option("--zstd", help="Compress with zstd, as a name in .zst does.")] = False,
     limit: Annotated[int | None, typer.Option(min=0, help="At most so many rows.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
     allow_incomplete: Annotated[
-        bool, typer.Option("--allow-incomplete", help="Exit with 0 although the dataset is not finished.")
+        bool,
+        typer.Option("--allow-incomplete", help="Exit with 0 although rows are not there yet or lost their reasoning."),
     ] = False,
     require_complete: Annotated[
         bool, typer.Option("--require-complete", help="Export nothing from a dataset that is not finished.")
@@ -67,7 +71,7 @@ def export(
         ExportRequest(
             dataset=name,
             target=_target(name, output, packing),
-            only=Only(only),
+            only=Only(only or Only.CAPTURED),
             packing=packing,
             limit=limit,
             overwrite=overwrite,
@@ -77,7 +81,7 @@ def export(
         )
         for name in _names(dataset, output)
     ]
-    talk = _Talk(settings, as_json=as_json, allow_incomplete=allow_incomplete)
+    talk = _Talk(settings, as_json=as_json, allow_incomplete=allow_incomplete, asked_for_captured=only is not None)
     try:
         cli_context.run(lambda: _export(settings.db, requests, talk))
     except BrokenPipeError:  # `| head` has enough; click would end with 1
@@ -124,7 +128,7 @@ async def _export(db: str, requests: "list[ExportRequest]", talk: "_Talk") -> Ex
             if stream is not None:
                 stream.flush()
             talk.done(request, report)
-            if not report.complete and not talk.allow_incomplete:
+            if not talk.is_whole(report):
                 code = Exit.INCOMPLETE
     return code
 
@@ -132,10 +136,13 @@ async def _export(db: str, requests: "list[ExportRequest]", talk: "_Talk") -> Ex
 class _Talk:
     """What is said about an export, and where."""
 
-    def __init__(self, settings: cli_context.Globals, *, as_json: bool, allow_incomplete: bool) -> None:
+    def __init__(
+        self, settings: cli_context.Globals, *, as_json: bool, allow_incomplete: bool, asked_for_captured: bool
+    ) -> None:
         self._settings = settings
         self._as_json = as_json
         self.allow_incomplete = allow_incomplete
+        self._asked_for_captured = asked_for_captured
 
     def listener(self, request: "ExportRequest") -> "Listener":
         """Numbers first; then, in a terminal, how far it is."""
@@ -146,6 +153,13 @@ class _Talk:
                 self._say(line)
 
         return Listener(on_census, _counting() if self._settings.live_progress else lambda _rows: None)
+
+    def is_whole(self, report: "Report") -> bool:
+        """Whether nothing is left out that was not asked to be left out."""
+        from app.export.request import LOST
+
+        lost = sum(report.left_out.get(verdict, 0) for verdict in LOST)
+        return self.allow_incomplete or (report.complete and (lost == 0 or self._asked_for_captured))
 
     def done(self, request: "ExportRequest", report: "Report") -> None:
         """The result: one sentence on stderr, or one object."""
@@ -159,6 +173,8 @@ class _Talk:
             f"{report.written.rows:,} rows, {wording.size(report.written.bytes)} written to {where} "
             f"as of seq {report.census.seq:,}; sha256 {report.written.sha256}"
         )
+        if not self.is_whole(report):
+            self._say("Exit code 6: rows are left out that nobody asked to leave out (--allow-incomplete makes it 0).")
         if report.with_tool_calls:
             self._say(f"{report.with_tool_calls:,} rows have a seventh key `tool_calls`: their calls came in a field.")
 

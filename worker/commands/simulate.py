@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from app.model.errors import Unavailable
+
 
 def register(app: typer.Typer) -> None:
     app.command("simulate", help=HELP)(simulate)
@@ -36,4 +38,9 @@ def simulate(
     args += [] if slots is None else ["--slots", str(slots)]
     for one in fault or []:
         args += ["--fault", one]
-    serve(parse_args(args))
+    try:
+        serve(parse_args(args))
+    except OSError as error:
+        raise Unavailable(
+            f"127.0.0.1:{port} cannot be bound ({error.strerror}). Choose another with --port."
+        ) from error
