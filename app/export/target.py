@@ -119,7 +119,8 @@ def write_durably(path: Path, text: str) -> None:
     """A small file that is there as a whole or not at all."""
     part_path = path.with_name(path.name + ".part")
     with disk_errors(path):
-        with part_path.open("w", encoding="utf-8") as file:
+        descriptor = os.open(part_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

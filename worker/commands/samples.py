@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from app.progress.samples import SampleLine
 
 
+RAW_SHOWN = 600  # bytes of the body beside everything else: token ids fill most of it
+
+
 class Part(StrEnum):
     """What of a sample is shown."""
 
@@ -62,6 +65,8 @@ def samples(
             return
         for line in page.lines:
             cli_context.put(json.dumps(asdict(line), ensure_ascii=False) if as_jsonl else _listed(line))
+        if not page.lines:
+            cli_context.say("No sample matches.")
         if more is not None:
             cli_context.say(f"More: --after {more}")
 
@@ -154,12 +159,15 @@ def _lines(view: "SampleView", part: Part) -> Iterator[str]:
     if view.texts is None and part in (Part.ALL, Part.PROMPT):
         return
     texts = _texts(view)
-    if part in (Part.ALL, Part.RAW):
-        yield from _section("raw", texts.raw.decode("utf-8", "replace"), part)
     if part in (Part.ALL, Part.REASONING):
         yield from _section("reasoning", texts.reasoning, part)
     if part in (Part.ALL, Part.CONTENT):
         yield from _section("content", texts.content, part)
+    if part is Part.ALL:
+        yield f"--- raw ({len(texts.raw):,} bytes; --part raw shows all of it)"
+        yield from _section("", texts.raw[:RAW_SHOWN].decode("utf-8", "replace"), Part.RAW)
+    if part is Part.RAW:
+        yield from _section("raw", texts.raw.decode("utf-8", "replace"), part)
 
 
 def _section(title: str, text: str | None, part: Part) -> Iterator[str]:
