@@ -6,6 +6,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -13,8 +14,9 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.store import library, schema
 from app.store import place as places
-from app.store import schema
+from app.store.checkpoint import checkpoint
 from app.store.engines import reading_engine, writing_engine
 from app.store.faults import as_error, classify
 from app.store.place import Place
@@ -85,7 +87,8 @@ async def open_store(
         places.opened(place)
         try:
             store_id, epoch = await _prepare(reading, writing, now_ms)
-            writer = Writer(writing, now_ms, patient=patient, on_trouble=on_trouble)
+            between = None if library.is_fixed() else partial(checkpoint, writing, place)
+            writer = Writer(writing, now_ms, patient=patient, on_trouble=on_trouble, between=between)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(writer.run)
                 try:

@@ -40,16 +40,23 @@ class Writer:
     """Turns single requests into groups, and each group into one transaction.
 
     `patient`: a group that meets a busy store or a full disk is held and tried again until it goes through, and
-    `on_trouble` is told; otherwise its callers get the error at once.
+    `on_trouble` is told; otherwise its callers get the error at once. `between` runs after each group.
     """
 
     def __init__(
-        self, engine: AsyncEngine, now_ms: Callable[[], int], *, patient: bool, on_trouble: Callable[[str], None]
+        self,
+        engine: AsyncEngine,
+        now_ms: Callable[[], int],
+        *,
+        patient: bool,
+        on_trouble: Callable[[str], None],
+        between: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._engine = engine
         self._now_ms = now_ms
         self._patient = patient
         self._on_trouble = on_trouble
+        self._between = between
         self._queue: deque[_Request] = deque()
         self._wake = anyio.Event()
         self._closing = False
@@ -85,6 +92,8 @@ class Writer:
                     await self._wake.wait()
                     continue
                 await self._take([self._queue.popleft() for _ in range(min(GROUP, len(self._queue)))])
+                if self._between is not None:
+                    await self._between()
         self._broken = Unavailable("The store is closed: nothing more is written to it.")
 
     async def _take(self, group: list[_Request]) -> None:
