@@ -71,7 +71,8 @@ async def _record(lease: Lease, prompt: Prompt, asked: Question, answer: Answer,
     else:
         server.answered(lease.job)
     latency_ms = answer.received_ms - answer.requested_ms
-    await tools.store.write(settle, Judged(response, lease, reading, asked.expected, latency_ms, failure))
+    judged = Judged(response, lease, reading, asked.expected, latency_ms, failure, server.number)
+    await tools.store.write(settle, judged)
     if failure is not None:
         _report(tools, server, failure)
 
@@ -84,7 +85,9 @@ async def settle_stored(stored: StoredBody, tools: Tools) -> None:
         status = 200 if stored.http_status is None else stored.http_status
         words = words_of(reading, status, stored.body)
         failure = _failure(stored.lease, _cause_of(status, reading), words, well=False, status=status)
-    judged = Judged(stored.response, stored.lease, reading, stored.asked.expected, stored.latency_ms, failure)
+    judged = Judged(
+        stored.response, stored.lease, reading, stored.asked.expected, stored.latency_ms, failure, stored.endpoint
+    )
     await tools.store.write(settle, judged)
 
 

@@ -32,6 +32,7 @@ class Prompt:
     tools: str | None  # JSON list
     params: str | None  # JSON of the row's own settings
     config: str  # JSON of the dataset's settings
+    held: bool = False  # a hold came between the claim and this look
 
 
 async def claim(tx: Tx, requests: Sequence[ClaimRequest]) -> list[list[Lease]]:
@@ -68,6 +69,8 @@ async def prompts_of(store: Store, leases: Sequence[Lease]) -> dict[JobId, Promp
     async with store.snapshot() as reads:
         rows = await reads.rows(statements.prompts(), {"jobs": bind_rows([(lease.job,) for lease in leases])})
     return {
-        JobId(row.id): Prompt(row.sample_id, row.replica, row.messages, row.tools, row.params, row.config)
+        JobId(row.id): Prompt(
+            row.sample_id, row.replica, row.messages, row.tools, row.params, row.config, bool(row.held)
+        )
         for row in rows
     }

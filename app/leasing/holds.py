@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from app.leasing import events, statements
 from app.model.ids import DatasetId, JobId
+from app.store.store import Store
 from app.store.transaction import Tx
 
 
@@ -32,6 +33,23 @@ class LiftRequest:
 
     dataset: DatasetId
     kinds: tuple[HoldKind, ...] = tuple(HoldKind)
+
+
+@dataclass(frozen=True, slots=True)
+class StandingHold:
+    """A reason that stands; `since_seq` tells it from a later one of the same kind."""
+
+    name: str  # of the dataset
+    kind: HoldKind
+    reason: str
+    since_seq: int
+
+
+async def standing(store: Store) -> list[StandingHold]:
+    """Every reason that stands now."""
+    async with store.snapshot() as reads:
+        rows = await reads.rows(statements.holds())
+    return [StandingHold(row.name, HoldKind(row.kind), row.reason, row.since_seq) for row in rows]
 
 
 async def hold(tx: Tx, requests: Sequence[HoldRequest]) -> list[bool]:

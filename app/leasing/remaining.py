@@ -9,12 +9,13 @@ from app.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """Jobs that are not done, over the wanted datasets."""
+    """Jobs that are not done, over the wanted datasets, and how many of these a gate or an alarm holds."""
 
     open: int  # leased by anybody, or ready or waiting in a dataset that nothing holds
     failed: int
     held_by_gate: int  # ready or waiting under a gate's or an alarm's hold
     held_by_person: int
+    gated: int = 0  # datasets under a gate's or an alarm's hold, finished ones too
 
 
 async def remaining(store: Store, wanted: frozenset[str] | None) -> Remaining:
@@ -24,11 +25,16 @@ async def remaining(store: Store, wanted: frozenset[str] | None) -> Remaining:
         holds = await reads.rows(statements.holds())
     by_person = {row.dataset_id for row in holds if row.kind == HoldKind.PERSON}
     by_gate = {row.dataset_id for row in holds if row.kind != HoldKind.PERSON}
+    gated = len({row.dataset_id for row in holds if row.kind != HoldKind.PERSON and _wants(wanted, row.name)})
     counts = {"open": 0, "failed": 0, "held_by_gate": 0, "held_by_person": 0}
     for row in rows:
-        if wanted is None or row.name in wanted:
+        if _wants(wanted, row.name):
             counts[_kind(row.metric, row.id in by_gate, row.id in by_person)] += row.n
-    return Remaining(**counts)
+    return Remaining(**counts, gated=gated)
+
+
+def _wants(wanted: frozenset[str] | None, name: str) -> bool:
+    return wanted is None or name in wanted
 
 
 def _kind(metric: str, gated: bool, paused: bool) -> str:

@@ -123,7 +123,7 @@ def took_turn() -> Update:
 
 @cache
 def prompts() -> Select[Any]:
-    """What is asked for each job of the batch, with the settings of its dataset."""
+    """What is asked for each job of the batch, with the settings of its dataset and whether that is held by now."""
     jobs = batch_rows("jobs", job=int)
     return (
         select(
@@ -134,6 +134,7 @@ def prompts() -> Select[Any]:
             SAMPLE.c.tools,
             SAMPLE.c.params,
             DATASET.c.config,
+            exists().where(HOLD.c.dataset_id == DATASET.c.id).label("held"),
         )
         .select_from(jobs)
         .join(JOB, JOB.c.id == jobs.c.job)
@@ -379,7 +380,9 @@ def work_left() -> Select[Any]:
 @cache
 def holds() -> Select[Any]:
     """Every reason that stands not to claim from a dataset."""
-    return select(HOLD.c.dataset_id, HOLD.c.kind, HOLD.c.reason, HOLD.c.since_ms)
+    return select(HOLD.c.dataset_id, DATASET.c.name, HOLD.c.kind, HOLD.c.reason, HOLD.c.since_seq).join(
+        DATASET, DATASET.c.id == HOLD.c.dataset_id
+    )
 
 
 @cache

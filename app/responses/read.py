@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from app.capture import PARSER_VERSION, Reading
+from app.gates.watching import Came, watch_answers
 from app.leasing.settle import fail
-from app.model.ids import ResponseId
+from app.model.gates import outcome_of
+from app.model.ids import EndpointId, ResponseId
 from app.model.lease import Failure, Lease
 from app.model.verdicts import Verdict
 from app.responses import statements
@@ -31,6 +33,7 @@ class Judged:
     expected: bool
     latency_ms: int | None
     failure: Failure | None = None  # of a malformed reading only
+    endpoint: EndpointId | None = None  # which server sent it; None: imported, and in nobody's window
 
 
 async def settle(tx: Tx, judged: Sequence[Judged]) -> list[bool]:
@@ -45,6 +48,7 @@ async def settle(tx: Tx, judged: Sequence[Judged]) -> list[bool]:
     await tx.many(statements.add_token_ids(), [row for one in new if (row := _token_row(one)) is not None])
     accepted = await _accept(tx, [one for one in new if one.reading.verdict is not Verdict.MALFORMED])
     await fail(tx, [one.failure for one in new if one.failure is not None])
+    await watch_answers(tx, [came for one in new if (came := _came(one)) is not None])
     return [one.response in accepted for one in judged]
 
 
@@ -64,6 +68,14 @@ async def _accept(tx: Tx, answers: Sequence[Judged]) -> set[ResponseId]:
     if late:
         await tx.run(statements.mark_late(), {"responses": bind_rows(late)})
     return accepted
+
+
+def _came(one: Judged) -> Came | None:
+    """What an answer says about its server; None where it says nothing, or where there was none."""
+    outcome = outcome_of(one.reading.verdict, expected=one.expected, flags=one.reading.flags)
+    if outcome is None or one.endpoint is None:
+        return None
+    return Came(one.lease.dataset, one.endpoint, outcome)
 
 
 def _job_facts(one: Judged) -> tuple[int | str | None, ...]:

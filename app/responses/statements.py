@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Insert, Integer, Select, Update, and_, bindparam, delete, null, or_, select, update
+from sqlalchemy import Insert, Integer, Select, Text, Update, and_, bindparam, delete, null, or_, select, update
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.sql.dml import ReturningDelete, ReturningInsert, ReturningUpdate
 
@@ -188,4 +188,19 @@ def see_endpoint() -> ReturningInsert[Any]:
             set_={"last_seen_ms": bindparam("seen_ms", type_=Integer)},
         )
         .returning(ENDPOINT.c.id, ENDPOINT.c.first_seen_ms)
+    )
+
+
+@cache
+def identity_before() -> Select[Any]:
+    """What the server at a base URL was seen as last: with this model if it ever was, else with any."""
+    return (
+        select(ENDPOINT.c.id, ENDPOINT.c.model, ENDPOINT.c.fingerprint)
+        .where(ENDPOINT.c.base_url == bindparam("base_url", type_=Text()))
+        .order_by(
+            (ENDPOINT.c.model == bindparam("model", type_=Text())).desc(),
+            ENDPOINT.c.last_seen_ms.desc(),
+            ENDPOINT.c.id.desc(),
+        )
+        .limit(1)
     )

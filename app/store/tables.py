@@ -112,6 +112,44 @@ class Hold(SQLModel, table=True):
     since_seq: int = _integer()
 
 
+class GateWindow(SQLModel, table=True):
+    """What came of one server identity for one dataset since the last resume: what gates and alarms are decided by."""
+
+    __tablename__ = "gate_window"
+    __table_args__ = (CheckConstraint("gate IN ('open', 'passed', 'failed')", name="gate_decision"), STRICT)
+    dataset_id: int = _to("dataset.id", primary=True)
+    endpoint_id: int = _to("endpoint.id", primary=True)
+    since_ms: int = _integer()
+    gate: str = _text()
+    first: str = _text()  # a letter an answer (app.model.gates.Outcome), up to the gate's decision
+    recent: str = _text()  # the letters of the last 200
+    answers: int = _integer(0)
+    lost: int = _integer(0)
+
+
+class Alarm(SQLModel, table=True):
+    """Something that needs a person. Raised again, it is the same row with newer numbers."""
+
+    __tablename__ = "alarm"
+    __table_args__ = (
+        UniqueConstraint("kind", "subject", name="alarm_subject"),
+        CheckConstraint("state IN ('open', 'acknowledged', 'cleared')", name="alarm_state"),
+        STRICT,
+    )
+    id: int = _key()
+    kind: str = _text()
+    subject: str = _text()  # what it is about, as a key: `dataset 1 endpoint 2`
+    dataset_id: int | None = _to("dataset.id", null=True)
+    endpoint_id: int | None = _to("endpoint.id", null=True)
+    state: str = _text("open")
+    holds: int = _integer(0)  # 1: it holds the dataset
+    since_ms: int = _integer()
+    last_ms: int = _integer()
+    part: int | None = _integer(null=True)
+    whole: int | None = _integer(null=True)
+    message: str = _text()
+
+
 class Sample(SQLModel, table=True):
     """One row to answer, written once. Equal rows of a file are told apart by `occurrence`."""
 
@@ -387,6 +425,8 @@ META = table_of(Meta)
 DATASET = table_of(Dataset)
 SOURCE = table_of(Source)
 HOLD = table_of(Hold)
+GATE_WINDOW = table_of(GateWindow)
+ALARM = table_of(Alarm)
 SAMPLE = table_of(Sample)
 JOB = table_of(Job)
 WORKER = table_of(Worker)

@@ -162,6 +162,33 @@ def upgrade() -> None:
         postgresql_where=sa.text("state IN ('live', 'draining')"),
     )
     op.create_table(
+        "alarm",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("subject", sa.Text(), nullable=False),
+        sa.Column("dataset_id", sa.Integer(), nullable=True),
+        sa.Column("endpoint_id", sa.Integer(), nullable=True),
+        sa.Column("state", sa.Text(), server_default=sa.text("'open'"), nullable=False),
+        sa.Column("holds", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("since_ms", sa.Integer(), nullable=False),
+        sa.Column("last_ms", sa.Integer(), nullable=False),
+        sa.Column("part", sa.Integer(), nullable=True),
+        sa.Column("whole", sa.Integer(), nullable=True),
+        sa.Column("message", sa.Text(), nullable=False),
+        sa.CheckConstraint("state IN ('open', 'acknowledged', 'cleared')", name="alarm_state"),
+        sa.ForeignKeyConstraint(
+            ["dataset_id"],
+            ["dataset.id"],
+        ),
+        sa.ForeignKeyConstraint(
+            ["endpoint_id"],
+            ["endpoint.id"],
+        ),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("kind", "subject", name="alarm_subject"),
+        sqlite_strict=True,
+    )
+    op.create_table(
         "bucket",
         sa.Column("dataset_id", sa.Integer(), nullable=False),
         sa.Column("minute", sa.Integer(), nullable=False),
@@ -187,6 +214,28 @@ def upgrade() -> None:
             ["dataset.id"],
         ),
         sa.PrimaryKeyConstraint("dataset_id", "metric"),
+        sqlite_strict=True,
+    )
+    op.create_table(
+        "gate_window",
+        sa.Column("dataset_id", sa.Integer(), nullable=False),
+        sa.Column("endpoint_id", sa.Integer(), nullable=False),
+        sa.Column("since_ms", sa.Integer(), nullable=False),
+        sa.Column("gate", sa.Text(), nullable=False),
+        sa.Column("first", sa.Text(), nullable=False),
+        sa.Column("recent", sa.Text(), nullable=False),
+        sa.Column("answers", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("lost", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.CheckConstraint("gate IN ('open', 'passed', 'failed')", name="gate_decision"),
+        sa.ForeignKeyConstraint(
+            ["dataset_id"],
+            ["dataset.id"],
+        ),
+        sa.ForeignKeyConstraint(
+            ["endpoint_id"],
+            ["endpoint.id"],
+        ),
+        sa.PrimaryKeyConstraint("dataset_id", "endpoint_id"),
         sqlite_strict=True,
     )
     op.create_table(

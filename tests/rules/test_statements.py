@@ -18,7 +18,7 @@ from tests.integration.store.kit import make
 
 ROOT = Path(__file__).parents[2]
 LARGE = {"job", "sample", "response", "reading", "failure", "token_ids"}
-SMALL = {"dataset", "counter", "worker", "hold", "unread", "meta", "endpoint", "source"}
+SMALL = {"dataset", "counter", "worker", "hold", "unread", "meta", "endpoint", "source", "gate_window", "alarm"}
 
 # Partial indexes: each holds the jobs of one state only.
 PARTIAL = re.compile(r"USING (?:COVERING )?INDEX (?:job_ready|job_waiting|job_leased|job_failed)\b")
