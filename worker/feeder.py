@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import anyio
 from anyio.abc import TaskGroup
 
+from app.gates.ending import judge_unfinished
 from app.leasing.claim import ClaimRequest, claim, prompts_of
 from app.leasing.release import release
 from app.leasing.remaining import Remaining, remaining
@@ -64,6 +65,9 @@ class Feeder:
     async def _start(self, leases: list[Lease], work: TaskGroup) -> None:
         prompts = await prompts_of(self.tools.store, leases)
         for lease in leases:
+            if prompts[lease.job].held:
+                await self.tools.store.write(release, lease)
+                continue
             model = DatasetConfig.from_json(prompts[lease.job].config).model
             server = self.tools.pool.take(lambda s, m=model: self._serves(s, m))  # type: ignore[misc]
             if server is None or self.tools.ending.draining:
@@ -94,12 +98,14 @@ class Feeder:
         left = await remaining(self.tools.store, self.wanted)
         if left.open:
             return False
+        if await self.tools.store.write(judge_unfinished, self.wanted):
+            left = await remaining(self.tools.store, self.wanted)
         self.tools.ending.drain(exit_of(left))
         return True
 
 
 def exit_of(left: Remaining) -> Exit:
-    """What the run says at its end: done, held by a gate, or incomplete."""
-    if left.held_by_gate:
+    """What the run says at its end: done, held by a gate, or incomplete. A finished dataset can be held too."""
+    if left.gated:
         return Exit.GATE
     return Exit.INCOMPLETE if left.failed or left.held_by_person else Exit.DONE

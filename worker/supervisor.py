@@ -22,6 +22,7 @@ from app.store.store import Store, open_store
 from worker.display import show, tell_end
 from worker.endpoint import connect
 from worker.feeder import Feeder
+from worker.gatekeeper import Gatekeeper
 from worker.heartbeat import beat
 from worker.log import Log
 from worker.pool import Pool, Server
@@ -41,6 +42,7 @@ class WorkerSettings:
     datasets: frozenset[str] | None = None
     concurrency: int = 64
     until_empty: bool = False
+    exit_on_gate: bool = False
     limit: int | None = None
     request_timeout_s: float = 7200.0
     lease_ttl_s: float = 60.0
@@ -117,14 +119,17 @@ async def _session(settings: WorkerSettings, tools: Tools) -> None:
             limit=settings.limit,
             fixed_model=settings.model is not None,
         )
+        gatekeeper = Gatekeeper(tools.store, tools.ending, tools.log, settings.datasets, settings.exit_on_gate)
         async with anyio.create_task_group() as background:
             background.start_soon(listen, tools.ending, settings.grace_s, tools.log)
             background.start_soon(beat, tools.store, worker, settings.lease_ttl_s, tools.ending, tools.log)
             background.start_soon(rescuer.run)
+            background.start_soon(gatekeeper.run)
             background.start_soon(show, tools.store, settings.live_progress, tools.log)
             for watcher in watchers:
                 background.start_soon(watcher.run)
             await _work(feeder, tools)
+            await gatekeeper.look()  # a run that ends with a hold says why
             background.cancel_scope.cancel()
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from app.model.states import JobState
 from app.model.verdicts import Fraction, Verdict
-from app.progress.overview import DatasetProgress, Liveness, Overview, Pace, Tally
+from app.progress.overview import Alarm, DatasetProgress, Liveness, Overview, Pace, Tally
 
 
 def overview_json(overview: Overview) -> dict[str, Any]:
@@ -13,6 +13,7 @@ def overview_json(overview: Overview) -> dict[str, Any]:
         "datasets": [_dataset(dataset) for dataset in overview.datasets],
         "total": _tally(overview.total) | {"pace": _pace(overview.pace)},
         "adds_up": overview.adds_up,
+        "alarms": [_alarm(alarm) for alarm in overview.alarms],
         "workers": {liveness: overview.workers.count(liveness) for liveness in Liveness}
         | {
             "open": [
@@ -37,6 +38,13 @@ def _dataset(dataset: DatasetProgress) -> dict[str, Any]:
         "pace": _pace(dataset.pace),
         "holds": [{"kind": hold.kind, "reason": hold.reason, "since_ms": hold.since_ms} for hold in dataset.holds],
     }
+
+
+def _alarm(alarm: Alarm) -> dict[str, Any]:
+    return {
+        "kind": alarm.kind, "dataset": alarm.dataset, "holds": alarm.holds, "since_ms": alarm.since_ms,
+        "last_ms": alarm.last_ms, "part": alarm.part, "whole": alarm.whole, "message": alarm.message,
+    }  # fmt: skip
 
 
 def _tally(tally: Tally) -> dict[str, Any]:

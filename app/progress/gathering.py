@@ -11,6 +11,7 @@ from app.model.verdicts import Verdict
 from app.progress import rates, statements
 from app.progress.eta import Eta, Situation, eta
 from app.progress.overview import (
+    Alarm,
     DatasetProgress,
     Hold,
     Liveness,
@@ -38,6 +39,7 @@ class _Found:
     counters: _Rows
     minutes: _Rows
     holds: _Rows
+    alarms: _Rows
     starts: _Rows
     open_workers: _Rows
     closed_workers: _Rows
@@ -68,6 +70,7 @@ async def overview(store: Store, name: str | None = None) -> Overview:
         total=total,
         pace=_pace_of_all(datasets, minutes, clock),
         workers=workers,
+        alarms=tuple(_alarm(row) for row in found.alarms if name is None or row.name in (None, name)),
     )
 
 
@@ -80,6 +83,7 @@ async def _find(store: Store, now_ms: int) -> _Found:
             counters=await reads.rows(statements.counters()),
             minutes=await reads.rows(statements.minutes(), {"since": since_ms // MINUTE_MS}),
             holds=await reads.rows(statements.holds()),
+            alarms=await reads.rows(statements.alarms()),
             starts=await reads.rows(statements.starts(), {"since_ms": since_ms}),
             open_workers=await reads.rows(statements.open_workers()),
             closed_workers=await reads.rows(statements.closed_workers()),
@@ -152,6 +156,12 @@ def _holds(rows: _Rows) -> dict[int, tuple[Hold, ...]]:
     for row in rows:
         found[row.dataset_id] += (Hold(row.kind, row.reason, row.since_ms),)
     return found
+
+
+def _alarm(row: Any) -> Alarm:
+    return Alarm(
+        row.id, row.kind, row.name, bool(row.holds), row.since_ms, row.last_ms, row.part, row.whole, row.message
+    )
 
 
 def _starts(rows: Iterable[Any]) -> dict[int | None, int]:

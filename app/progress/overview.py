@@ -95,6 +95,21 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
+class Alarm:
+    """Something that needs a person. `dataset` is None where it is about a server or the store."""
+
+    id: int
+    kind: str
+    dataset: str | None
+    holds: bool
+    since_ms: int
+    last_ms: int
+    part: int | None
+    whole: int | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class DatasetProgress:
     """One dataset. Its jobs are its samples times its replicas."""
 
@@ -156,6 +171,13 @@ class Overview:
     total: Tally
     pace: Pace
     workers: Workers
+    alarms: tuple[Alarm, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[Alarm, ...]:
+        """The alarms that no hold says already."""
+        said = {hold.reason for dataset in self.datasets for hold in dataset.holds}
+        return tuple(alarm for alarm in self.alarms if alarm.message not in said)
 
     @property
     def adds_up(self) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Integer, Select, Text, and_, bindparam, func, literal_column, or_, select, tuple_
 
 from app.store.tables import (
+    ALARM,
     BUCKET,
     COUNTER,
     DATASET,
@@ -65,6 +66,20 @@ def holds() -> Select[Any]:
     """Every reason that stands not to claim from a dataset."""
     listed = select(HOLD.c.dataset_id, HOLD.c.kind, HOLD.c.reason, HOLD.c.since_ms)
     return listed.order_by(HOLD.c.dataset_id, HOLD.c.kind)
+
+
+@cache
+def alarms() -> Select[Any]:
+    """Every alarm that a person has not seen to, those that hold a dataset first."""
+    return (
+        select(
+            ALARM.c.id, ALARM.c.kind, ALARM.c.dataset_id, DATASET.c.name, ALARM.c.state, ALARM.c.holds,
+            ALARM.c.since_ms, ALARM.c.last_ms, ALARM.c.part, ALARM.c.whole, ALARM.c.message,
+        )
+        .outerjoin(DATASET, DATASET.c.id == ALARM.c.dataset_id)
+        .where(ALARM.c.state == "open")
+        .order_by(ALARM.c.holds.desc(), ALARM.c.since_ms, ALARM.c.id)
+    )  # fmt: skip
 
 
 @cache

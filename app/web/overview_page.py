@@ -144,6 +144,10 @@ def _alerts(overview: Overview) -> Iterator[Alert]:
                 f"{dataset.name}: {kind} since {wording.moment(hold.since_ms)}",
                 hold.reason,
             )
+    for alarm in overview.warnings:
+        about = f"{alarm.dataset}: " if alarm.dataset else ""
+        title = f"{about}{alarm.kind.replace('_', ' ')} since {wording.moment(alarm.since_ms)}"
+        yield Alert("bad" if alarm.holds else "warn", title, alarm.message)
 
 
 def _figures(overview: Overview) -> Iterator[Figure]:

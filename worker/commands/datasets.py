@@ -89,6 +89,10 @@ def change(
     ] = None,
     rank: Annotated[int | None, typer.Option(help="Lower is asked first.")] = None,
     max_attempts: Annotated[int | None, typer.Option(min=1, help="Tries a job may use up.")] = None,
+    gate: Annotated[int | None, typer.Option(min=0, help="Answers that the first check looks at; 0: none.")] = None,
+    min_capture: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Share of answers that must hold reasoning.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Change what is said; the rest stays."""
@@ -152,19 +156,20 @@ def resume(
         ),
     ] = None,
 ) -> None:
-    """Take back holds."""
+    """Take back holds. The checks of the first answers and of the latest ones begin anew."""
     cli_context.run(lambda: _resume(cli_context.context(ctx).db, name, kind or []))
 
 
 async def _resume(db: str, name: str, kinds: list[str]) -> Exit:
+    from app.gates.resume import resume as take_back
     from app.leasing.datasets import dataset_of
-    from app.leasing.holds import HoldKind, LiftRequest, lift
+    from app.leasing.holds import HoldKind, LiftRequest
     from app.store.store import open_store
 
     lifted_kinds = tuple(HoldKind(kind) for kind in kinds) or tuple(HoldKind)
     async with open_store(db) as store:
         found = await dataset_of(store, name)
-        lifted = await store.write(lift, LiftRequest(found.id, lifted_kinds))
+        lifted = await store.write(take_back, LiftRequest(found.id, lifted_kinds))
     cli_context.say(f"{name}: {lifted} hold(s) taken back." if lifted else f"{name} was not held.")
     return Exit.DONE
 

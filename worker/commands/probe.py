@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 import typer
 
+from app.model.errors import UsageError
 from app.model.exits import Exit
 from worker import cli_context
 
@@ -22,12 +23,16 @@ def register(app: typer.Typer) -> None:
 def probe(
     ctx: typer.Context,
     endpoint: Annotated[str, typer.Option(metavar="URL", help="Base URL of the model server.")],
+    dataset: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Ask as this dataset does; when it passes, end its gate and alarm holds."),
+    ] = None,
     n: Annotated[int, typer.Option("--n", min=1, max=100, help="How many answers to ask for.")] = 1,
     model: Annotated[str | None, typer.Option(help="Default: the only one listed.")] = None,
     thinking: Annotated[
         str | None, typer.Option(click_type=click.Choice(["on", "off"]), help="Ask for thinking or for none.")
     ] = None,
-    profile: Annotated[str, typer.Option(help="How the model marks its reasoning.")] = "think",
+    profile: Annotated[str | None, typer.Option(help="How the model marks its reasoning. Default: think.")] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Token limit of an answer.")] = None,
     stream: Annotated[bool, typer.Option("--stream/--no-stream", help="Ask for an event stream.")] = False,
     request_timeout: Annotated[str, typer.Option(metavar="TIME", help="Longest wait for one answer.")] = "5m",
@@ -41,14 +46,36 @@ def probe(
     from worker.commands.start import api_key
     from worker.option_values import known_profile, seconds
 
+    if dataset is not None and (thinking, profile, max_tokens) != (None, None, None):
+        raise UsageError("--dataset asks as the dataset does, so --thinking, --profile and --max-tokens go without it.")
     config = DatasetConfig(
         thinking=None if thinking is None else thinking == "on",
         profile=known_profile(profile) or "think",
         max_tokens=max_tokens,
     )
     settings = {"model": model, "stream": stream, "timeout_s": seconds(request_timeout), "key": api_key(api_key_env)}
-    del ctx
-    cli_context.run(lambda: _probe(endpoint, n, config, settings, as_json=as_json))
+    if dataset is None:
+        cli_context.run(lambda: _probe(endpoint, n, config, settings, as_json=as_json))
+    else:
+        db = cli_context.context(ctx).db
+        cli_context.run(lambda: _probe_for(db, dataset, endpoint, n, settings, as_json=as_json))
+
+
+async def _probe_for(db: str, name: str, url: str, n: int, settings: dict[str, Any], *, as_json: bool) -> Exit:
+    """Probe with the settings of a dataset; a pass takes back what a gate or an alarm holds, never a person's pause."""
+    from app.gates.resume import resume
+    from app.leasing.datasets import dataset_of
+    from app.leasing.holds import HoldKind, LiftRequest
+    from app.store.store import open_store
+
+    async with open_store(db) as store:
+        found = await dataset_of(store, name)
+        asked = settings | {"model": settings["model"] or found.config.model}
+        code = await _probe(url, n, found.config, asked, as_json=as_json)
+        if code is Exit.DONE:
+            lifted = await store.write(resume, LiftRequest(found.id, (HoldKind.GATE, HoldKind.ALARM)))
+            cli_context.say(f"{name}: {lifted} hold(s) taken back." if lifted else f"{name}: no gate or alarm held it.")
+    return code
 
 
 async def _probe(url: str, n: int, config: DatasetConfig, settings: dict[str, Any], *, as_json: bool) -> Exit:

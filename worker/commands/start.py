@@ -42,6 +42,13 @@ def start(
     concurrency: Annotated[int, typer.Option(min=1, max=16384, help="Requests open at once.")] = 64,
     until_empty: Annotated[bool, typer.Option("--until-empty", help="End when nothing is left to do.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="End after so many jobs.")] = None,
+    on_gate: Annotated[
+        str,
+        typer.Option(
+            click_type=click.Choice(["hold", "exit"]),
+            help="When a gate or an alarm holds a dataset: hold waits for `datasets resume`, exit drains and exits 7.",
+        ),
+    ] = "hold",
     request_timeout: Annotated[str, typer.Option(metavar="TIME", help="Longest wait for one answer.")] = "2h",
     lease_ttl: Annotated[
         str, typer.Option(metavar="TIME", help="A worker silent for so long is taken for dead.")
@@ -90,6 +97,7 @@ def start(
         concurrency=concurrency,
         until_empty=until_empty,
         limit=limit,
+        exit_on_gate=on_gate == "exit",
         model=model,
         max_body=size(max_body),
         raw_text={"auto": None, "off": True, "on": False}[separate_reasoning],

@@ -1,5 +1,6 @@
 """`thinkledger status`: the Overview in text, from the same function as the page."""
 
+import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -9,10 +10,11 @@ import typer
 from worker import cli_context
 
 if TYPE_CHECKING:
-    from app.progress.overview import DatasetProgress, Overview, Pace, Tally
+    from app.progress.overview import Alarm, DatasetProgress, Overview, Pace, Tally
 
 WATCH_SECONDS = 2.0
 _CLEAR = "\x1b[H\x1b[2J"
+_RED = "\x1b[31m{}\x1b[0m"
 
 
 def register(app: typer.Typer) -> None:
@@ -49,23 +51,25 @@ async def _show(overview: "Overview", *, as_json: bool, clear: bool) -> None:
 
         cli_context.put_json({"as_of": overview.as_of_ms, "seq": overview.seq, "data": overview_json(overview)})
         return
-    text = "\n".join(lines(overview))
+    text = "\n".join(lines(overview, _RED if sys.stdout.isatty() and "NO_COLOR" not in os.environ else "{}"))
     cli_context.put(f"{_CLEAR}{text}" if clear else text)
 
 
-def lines(overview: "Overview") -> Iterator[str]:
-    """The Overview, line by line."""
+def lines(overview: "Overview", red: str = "{}") -> Iterator[str]:
+    """The Overview, line by line; `red` is how a line that needs a person is shown."""
     from app.progress import wording
 
     width = max((len(dataset.name) for dataset in overview.datasets), default=0)
     for dataset in overview.datasets:
-        yield from _dataset(dataset, width)
+        yield from _dataset(dataset, width, red)
     if not overview.datasets:
         yield "No dataset yet. Make one with `thinkledger import NAME FILE`."
     if len(overview.datasets) > 1:
         yield ""
         yield f"{'all':{width}}  {_how_far(overview.total, overview.pace)}"
     yield ""
+    for alarm in overview.warnings:
+        yield red.format(_alarm(alarm))
     yield f"workers  {wording.workers(overview.workers)}"
     as_of = wording.moment(overview.as_of_ms)
     yield f"store    {wording.size(overview.store_bytes)}  seq {overview.seq:,}  as of {as_of}"
@@ -80,7 +84,16 @@ def _how_far(tally: "Tally", pace: "Pace") -> str:
     return f"{share}  {wording.pace(pace)}  ETA {wording.eta(pace.eta)}"
 
 
-def _dataset(dataset: "DatasetProgress", width: int) -> Iterator[str]:
+def _alarm(alarm: "Alarm") -> str:
+    """`ALARM lost_any B1_glaive since ...: 19 of 2,888 answers ...`"""
+    from app.progress import wording
+    from app.progress.display import one_line
+
+    about = f" {alarm.dataset}" if alarm.dataset else ""
+    return f"ALARM {alarm.kind}{about} since {wording.moment(alarm.since_ms)}: {one_line(alarm.message)}"
+
+
+def _dataset(dataset: "DatasetProgress", width: int, red: str) -> Iterator[str]:
     from app.progress import wording
     from app.progress.display import one_line
 
@@ -95,7 +108,8 @@ def _dataset(dataset: "DatasetProgress", width: int) -> Iterator[str]:
     if dataset.replicas > 1:
         yield f"{indent}  {dataset.samples:,} samples, {dataset.replicas} answers each"
     for hold in dataset.holds:
-        yield f"{indent}  HELD by {hold.kind} since {wording.moment(hold.since_ms)}: {one_line(hold.reason)}"
+        held = f"HELD by {hold.kind} since {wording.moment(hold.since_ms)}: {one_line(hold.reason)}"
+        yield f"{indent}  {held if hold.kind == 'person' else red.format(held)}"
     mismatch = wording.mismatch(tally)
     if mismatch is not None:
         yield f"{indent}  MISMATCH: {mismatch}"
