@@ -79,7 +79,7 @@ def test_a_server_with_a_parser_is_asked_for_its_raw_text(product: Product) -> N
 def test_answers_without_reasoning_are_done_but_not_captured_and_not_exported(product: Product) -> None:
     product.import_prompts("lost", prompts(10))
     with Simulator("--persona", "no_thought") as simulator:
-        product.finish(simulator.url)
+        product.finish(simulator.url, code=7)
     assert product.rows("SELECT DISTINCT state, verdict FROM job") == [("done", "missing")]
     product.run("export", "--dataset", "lost", "--output", "out.jsonl", code=6)
     assert (product.folder / "out.jsonl").read_bytes() == b""

@@ -110,6 +110,7 @@ class Filled:
     worker: WorkerId
     endpoint: EndpointId
     thinking: dict[int, bool | None] = field(default_factory=dict)
+    watched: bool = False  # whether answers count in the windows of gates and alarms
 
     async def dataset(
         self, name: str, size: int, *, replicas: int = 1, thinking: bool | None = None, prompts: Sequence[str] = ()
@@ -147,7 +148,8 @@ class Filled:
                 lease, Cause.MALFORMED, "no answer", Settle.POSTPONE, counted=True,
                 due_ms=self.clock.ms + 60_000, response_stored=True,
             )  # fmt: skip
-        judged = Judged(ResponseId(response), lease, reading, thinking is not False, 1500, failure)
+        server = self.endpoint if self.watched else None
+        judged = Judged(ResponseId(response), lease, reading, thinking is not False, 1500, failure, server)
         return await self.store.write(settle, judged)
 
     async def fail(self, lease: Lease, cause: Cause = Cause.REJECTED, settle_as: Settle = Settle.GIVE_UP) -> None:
