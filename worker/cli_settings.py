@@ -50,6 +50,8 @@ OF_ONE_CALL = frozenset(
         "watch",
     }
 )
+# The same for one command only: a setting for workers must not turn every probe into one that ends holds.
+OF_ONE_CALL_OF = frozenset({("probe", "dataset")})
 # Commands whose options are no settings: the server they start is a toy.
 TOYS = frozenset({"simulate", "demo"})
 NOT_FLAGS = frozenset({"THINKLEDGER_API_KEY", "THINKLEDGER_TOKEN"})
@@ -97,8 +99,12 @@ def _checked(group: click.Group, said: dict[str, Any], where: str) -> dict[str, 
 def options(command: click.Command) -> Iterator[click.Option]:
     """The options of one command that are settings."""
     for parameter in command.params:
-        if isinstance(parameter, click.Option) and flag(parameter) not in OF_ONE_CALL:
+        if isinstance(parameter, click.Option) and _outlives_a_call(command, flag(parameter)):
             yield parameter
+
+
+def _outlives_a_call(command: click.Command, name: str) -> bool:
+    return name not in OF_ONE_CALL and (command.name, name) not in OF_ONE_CALL_OF
 
 
 def commands(group: click.Group) -> Iterator[click.Command]:

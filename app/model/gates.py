@@ -117,9 +117,9 @@ class Finding:
     misses: tuple[tuple[Outcome, int], ...] = field(default=(), compare=False)  # most frequent first
 
     @property
-    def key(self) -> tuple[AlarmKind, int, bool]:
-        """What makes it worth saying again: a whole that grows by itself does not."""
-        return self.kind, self.part, self.holds
+    def key(self) -> tuple[AlarmKind, bool, int | None]:
+        """What makes it worth saying again: newer numbers of a warning. A hold keeps the numbers that caused it."""
+        return self.kind, self.holds, None if self.holds else self.part
 
 
 @dataclass(frozen=True, slots=True)

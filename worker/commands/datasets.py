@@ -83,16 +83,12 @@ def change(
     ] = None,
     profile: Annotated[str | None, typer.Option(help="How the model marks its reasoning.")] = None,
     extra: Annotated[str | None, typer.Option(metavar="JSON", help="Further keys of the request body.")] = None,
-    gate: Annotated[int | None, typer.Option(min=0, help="Answers that the first check looks at.")] = None,
+    gate: Annotated[int | None, typer.Option(min=0, help="Answers that the first check looks at; 0: none.")] = None,
     min_capture: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Share of them that must hold reasoning.")
     ] = None,
     rank: Annotated[int | None, typer.Option(help="Lower is asked first.")] = None,
     max_attempts: Annotated[int | None, typer.Option(min=1, help="Tries a job may use up.")] = None,
-    gate: Annotated[int | None, typer.Option(min=0, help="Answers that the first check looks at; 0: none.")] = None,
-    min_capture: Annotated[
-        float | None, typer.Option(min=0.0, max=1.0, help="Share of answers that must hold reasoning.")
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Change what is said; the rest stays."""
