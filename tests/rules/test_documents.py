@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.model.exits import Exit
+from app.model.gates import AlarmKind
 from app.model.lease import Cause, Settle
 from app.model.states import JobState
 from app.model.verdicts import Verdict
@@ -42,6 +43,11 @@ def test_every_exit_code_stands_in_the_reference() -> None:
 
 def test_every_verdict_stands_in_the_reference() -> None:
     assert set(table("docs/reference/verdicts.md")) >= set(map(str, Verdict))
+
+
+def test_every_alarm_stands_in_its_how_to() -> None:
+    written = table("docs/how-to/when-a-dataset-is-held.md")
+    assert written.keys() - {"alarm", "---"} == set(map(str, AlarmKind))
 
 
 def test_every_state_stands_in_the_glossary() -> None:
