@@ -213,8 +213,8 @@ def unfinished(windows: Sequence[Window], rules: Rules) -> Finding | None:
 
     Bodies that were no answer are left out: by now their jobs were asked again, or have failed.
     """
-    if any(window.gate is Gate.FAILED for window in windows):
-        return None
+    if any(found.holds for window in windows for found in findings(window, rules)):
+        return None  # held already, by the answer that caused it
     first = "".join(window.first for window in windows if window.gate is Gate.OPEN).replace(Outcome.MALFORMED, "")
     if len(first) - _misses(first) < rules.least * len(first):
         return _found(AlarmKind.GATE, first, holds=True, needs=_percent(rules.least))

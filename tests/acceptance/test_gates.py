@@ -18,7 +18,8 @@ IN_FLIGHT = 2 * SLOTS
 
 def settled_when_held(product: Product) -> tuple[int, int]:
     """The numbers with which the hold was set."""
-    return product.rows("SELECT part, whole FROM alarm WHERE holds = 1")[0]
+    (numbers,) = product.rows("SELECT part, whole FROM alarm WHERE holds = 1")
+    return numbers
 
 
 def captured(product: Product) -> int:

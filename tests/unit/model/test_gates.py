@@ -185,6 +185,7 @@ def test_the_end_of_a_run_judges_what_no_answer_will_finish(lists: list[list[Out
 
 def test_the_end_of_a_run_repeats_no_hold() -> None:
     assert unfinished([run([MISSING] * 5)], RULES) is None
+    assert unfinished([run([*[GOOD] * 100, *[MISSING] * 20])], RULES) is None
 
 
 @pytest.mark.parametrize(
