@@ -22,6 +22,7 @@ COMMANDS = (
     "status",
     "samples",
     "export",
+    "parse",
     "probe",
     "simulate",
     "demo",
