@@ -23,6 +23,7 @@ COMMANDS = (
     "samples",
     "export",
     "parse",
+    "reparse",
     "probe",
     "simulate",
     "demo",
