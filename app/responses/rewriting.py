@@ -84,7 +84,7 @@ def _facts(one: Changed) -> tuple[int | str | None, ...]:
 
 
 def _answer(one: Changed) -> tuple[int | str | None, ...]:
-    about = (int(one.expected), one.latency_ms, one.received_ms, int(one.imported))
+    about = (0, int(one.expected), one.latency_ms, one.received_ms, int(one.imported))
     return one.job, *about, *copied_facts(one.reading)
 
 

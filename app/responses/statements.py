@@ -291,22 +291,52 @@ def copy_facts() -> Update:
     )
 
 
+def _unanswered() -> tuple[Any, ...]:
+    """Jobs that nobody works at and nothing has answered."""
+    return (
+        JOB.c.state.in_([state for state in sources(Event.ACCEPT) if state is not JobState.LEASED]),
+        ~exists().where(RESPONSE.c.job_id == JOB.c.id, _stands()),
+        ~exists().where(UNREAD.c.job_id == JOB.c.id),
+    )
+
+
 @cache
 def accept_stored() -> ReturningUpdate[Any]:
-    """Finish jobs without an answer by bodies that are stored already. What a worker is asking for is left to it."""
-    answers = batch_rows("answers", job=int, expected=int, latency_ms=int, received_ms=int, imported=int, **_COPIED)
-    answered = exists().where(RESPONSE.c.job_id == JOB.c.id, _stands())
-    waits = exists().where(UNREAD.c.job_id == JOB.c.id)
+    """Finish jobs without an answer by bodies that are here already. What a worker is asking for is left to it."""
+    about = {"claims": int, "expected": int, "latency_ms": int, "received_ms": int, "imported": int}
+    answers = batch_rows("answers", job=int, **about, **_COPIED)
     facts = {name: answers.c[name] for name in (*_COPIED, "expected", "latency_ms", "imported")}
     return (
         update(JOB)
-        .where(
-            JOB.c.id == answers.c.job,
-            JOB.c.state.in_([state for state in sources(Event.ACCEPT) if state is not JobState.LEASED]),
-            ~answered,
-            ~waits,
-        )
+        .where(JOB.c.id == answers.c.job, *_unanswered())
         # Finished when the answer came, not now: what is only read anew must not look like speed.
-        .values(state=JobState.DONE, finished_ms=answers.c.received_ms, due_ms=null(), cause=null(), **facts)
-        .returning(JOB.c.id)
+        .values(
+            state=JobState.DONE,
+            attempt=JOB.c.attempt + answers.c.claims,
+            finished_ms=answers.c.received_ms,
+            due_ms=null(),
+            cause=null(),
+            **facts,
+        )
+        .returning(JOB.c.id, JOB.c.attempt)
     )
+
+
+@cache
+def count_attempt() -> ReturningUpdate[Any]:
+    """An imported result that is no answer was an attempt; its job stays where it is."""
+    jobs = batch_rows("jobs", job=int)
+    return (
+        update(JOB)
+        .where(JOB.c.id == jobs.c.job, *_unanswered())
+        .values(attempt=JOB.c.attempt + 1)
+        .returning(JOB.c.id, JOB.c.attempt)
+    )
+
+
+@cache
+def known_bodies() -> Select[Any]:
+    """Of these bodies, those that are stored for these jobs already."""
+    bodies = batch_rows("bodies", job=int, sha256=str)
+    stored_already = exists().where(RESPONSE.c.job_id == bodies.c.job, RESPONSE.c.raw_sha256 == bodies.c.sha256)
+    return select(bodies.c.job, bodies.c.sha256).where(stored_already)
