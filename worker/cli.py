@@ -24,6 +24,7 @@ COMMANDS = (
     "export",
     "parse",
     "reparse",
+    "retry",
     "probe",
     "simulate",
     "demo",
