@@ -34,12 +34,15 @@ class Question:
 
 
 def question(prompt: Prompt, default_model: str, dialect: Dialect) -> Question:
-    """The request for one job: lossless where the server can be asked for it, and the row's own settings last."""
+    """The request for one job: lossless where the server can be asked for it; the row's and a retry's settings last."""
     config = DatasetConfig.from_json(prompt.config)
     settings: dict[str, Any] = {"model": config.model or default_model}
     settings |= sampling(config, {})
     settings |= _lossless(dialect)
     settings |= json.loads(prompt.params) if prompt.params else {}
+    if prompt.job_params:
+        settings.pop("max_completion_tokens", None)  # the other name of what a retry sets
+        settings |= json.loads(prompt.job_params)
     if config.thinking is not None:
         settings["chat_template_kwargs"] = {"thinking": config.thinking, **_template_keys(settings)}
     if dialect.stream:

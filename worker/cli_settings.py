@@ -19,14 +19,19 @@ PREFIX = "THINKLEDGER_"
 OF_ONE_CALL = frozenset(
     {
         "after",
+        "all",
         "allow_incomplete",
+        "allow_regression",
         "allow_uncaptured",
+        "apply",
         "attempt",
         "cause",
         "check",
         "dedupe",
         "dir",
         "dry_run",
+        "expect",
+        "fail_on_regression",
         "finish",
         "force",
         "help",
@@ -48,6 +53,7 @@ OF_ONE_CALL = frozenset(
         "verdict",
         "version",
         "watch",
+        "yes",
     }
 )
 # The same for one command only: a setting for workers must not turn every probe into one that ends holds.

@@ -17,6 +17,7 @@ from app.leasing.datasets import dataset_of
 from app.leasing.workers import Leave, Registration, leave, register
 from app.model.exits import Exit
 from app.model.ids import WorkerId
+from app.responses.versions import refuse_newer
 from app.store import library
 from app.store.store import Store, open_store
 from worker.display import show, tell_end
@@ -70,6 +71,7 @@ async def run_worker(settings: WorkerSettings, log: Log) -> Exit:
         store = await stack.enter_async_context(
             open_store(settings.db, patient=True, on_trouble=lambda text: log.warning("store_trouble", reason=text))
         )
+        await refuse_newer(store)
         for name in sorted(settings.datasets or ()):
             await dataset_of(store, name)  # a name that is not there would be waited for without a word
         pool = await stack.enter_async_context(_pool(settings, store))

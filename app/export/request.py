@@ -55,11 +55,12 @@ def takes(only: Only, verdict: Verdict) -> bool:
     """Whether an accepted answer is exported.
 
     `captured` takes what was captured in a field or split from content. It also takes `none_expected`: that verdict is
-    given only where thinking was switched off, so that the answer is whole as it is.
+    given only where thinking was switched off, so that the answer is whole as it is. A `malformed` one, which only a
+    reparse can make of an answer, is no answer and never taken.
     """
     match only:
         case Only.DONE:
-            return True
+            return verdict is not Verdict.MALFORMED
         case Only.CAPTURED:
             return verdict in CAPTURED or verdict is Verdict.NONE_EXPECTED
 

@@ -2,13 +2,15 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.intake import statements
 from app.intake.matching import CROWD, Crowd, Matched, New, Repeats, Standing, names, plan
+from app.intake.results import Results, Taken, add_results
 from app.intake.rows import Row
 from app.model.errors import IntegrityFailure
 from app.model.ids import DatasetId
+from app.responses.imported import Result
 from app.store.batch import bind_rows
 from app.store.transaction import Tx
 
@@ -28,6 +30,7 @@ class Batch:
     repeats: Repeats
     rows_read: int  # of the file, these included
     rows_rejected: int
+    results: Mapping[int, Result] = field(default_factory=dict)  # by line: answers of an earlier run, read
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,7 @@ class Outcome:
     crowds: Mapping[str, Crowd] = field(default_factory=dict)
     conflicts: Sequence[tuple[Row, str]] = ()  # each with the place of the earlier row
     duplicates: Sequence[tuple[Row, str]] = ()
+    taken: Taken = field(default_factory=Taken)  # of rows that hold an answer
 
 
 async def add_batches(tx: Tx, batches: Sequence[Batch]) -> list[Outcome]:
@@ -50,6 +54,33 @@ async def add_batches(tx: Tx, batches: Sequence[Batch]) -> list[Outcome]:
 
 
 async def _add(tx: Tx, batch: Batch) -> Outcome:
+    """Prompts first, then the rows that hold an answer."""
+    prompts = [row for row in batch.rows if row.result is None]
+    outcome = await _add_prompts(tx, replace(batch, rows=prompts))
+    answered = [row for row in batch.rows if row.result is not None]
+    if not answered:
+        return outcome
+    source, taken = await _add_results(tx, replace(batch, rows=answered, source=outcome.source))
+    return replace(outcome, source=source, taken=taken)
+
+
+async def _add_results(tx: Tx, batch: Batch) -> tuple[int | None, Taken]:
+    """Give results to their jobs, making those that are not there; the file's number, and what became of the rows."""
+    source = batch.source
+
+    async def insert(rows: Sequence[Row]) -> None:
+        nonlocal source
+        source = await _insert(tx, replace(batch, source=source), [New(row, 1) for row in rows])
+
+    def met(key: int, from_source: int | None) -> bool:
+        return key in batch.matched or (from_source is not None and from_source == source)
+
+    results = Results(batch.dataset, batch.source_name, batch.rows, batch.results, met)
+    taken = await add_results(tx, results, insert)
+    return source, taken
+
+
+async def _add_prompts(tx: Tx, batch: Batch) -> Outcome:
     made = plan(batch.rows, await _standing(tx, batch), batch.matched, batch.repeats)
     source = await _insert(tx, batch, made.new) if made.new else batch.source
     places = await _places(tx, batch.dataset, [*made.conflicts, *made.duplicates])

@@ -24,6 +24,7 @@ class Target:
     id: DatasetId
     rank: int
     created: bool
+    config: DatasetConfig  # as stored: what a result is read by
 
 
 def check_name(name: str) -> None:
@@ -46,16 +47,17 @@ async def _prepare(tx: Tx, request: ImportRequest) -> Target:
         return await _create(tx, request)
     stored, max_attempts, rank = DatasetConfig.from_json(found.config), int(found.max_attempts), int(found.rank)
     refuse_other_settings(request, stored, max_attempts)
-    return Target(DatasetId(found.id), rank if request.rank is None else request.rank, created=False)
+    return Target(DatasetId(found.id), rank if request.rank is None else request.rank, False, stored)
 
 
 async def _create(tx: Tx, request: ImportRequest) -> Target:
     await tx.seq()
     rank = request.rank or 0
+    config = DatasetConfig().changed(**request.said)
     row = {
         "name": request.dataset,
         "created_ms": tx.now_ms,
-        "config": DatasetConfig().changed(**request.said).to_json(),
+        "config": config.to_json(),
         "max_attempts": request.max_attempts or _MAX_ATTEMPTS,
         "rank": rank,
     }
@@ -67,7 +69,7 @@ async def _create(tx: Tx, request: ImportRequest) -> Target:
         "detail": json.dumps({"name": request.dataset}),
     }
     await tx.run(statements.new_event(), event)
-    return Target(dataset, rank, created=True)
+    return Target(dataset, rank, True, config)
 
 
 def refuse_other_settings(request: ImportRequest, stored: DatasetConfig, max_attempts: int) -> None:

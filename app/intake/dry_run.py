@@ -93,6 +93,8 @@ class _Seen:
         equal = content == first or (base_id, content) in self._others
         if not equal and row.identity.origin is Origin.EXPLICIT:
             return Fate(row, None, "conflicting_id")
+        if equal and row.result is not None:
+            return Fate(row, None, "duplicate_id")
         if equal and repeats.refuse:
             return Fate(row, None, "duplicate")
         self.repeated += equal

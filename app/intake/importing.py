@@ -1,6 +1,7 @@
 """A file into the store: read, put into normal form, matched with what is there, added."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import anyio
@@ -13,10 +14,13 @@ from app.intake.dataset import Target, check_name, prepare
 from app.intake.finishing import End, finish
 from app.intake.lines import STDIN, Lines, open_lines
 from app.intake.matching import Matched
-from app.intake.rejects import Rejects, places
+from app.intake.rejects import UNCAPTURED, SideFile, places, record
 from app.intake.request import ImportReport, ImportRequest, Progress, is_lines
+from app.intake.results import Taken
 from app.intake.rows import Reject, Row
+from app.model.config import DatasetConfig
 from app.model.errors import NotFound, Refused, UsageError
+from app.responses.imported import Result, read_result
 from app.store.store import Store
 
 _AHEAD = 1  # chunks that are read while one is being written
@@ -30,12 +34,14 @@ async def import_file(store: Store, request: ImportRequest, progress: Callable[[
     check_name(request.dataset)
     check_file(request.path)
     _refuse_the_store(request.path, store.place.path)
+    folder = store.place.path.parent
     with (
         open_lines(request.path) as lines,
-        Rejects(places(request.path, request.dataset, store.place.path.parent)) as out,
+        SideFile(places(request.path, request.dataset, folder)) as out,
+        SideFile(places(request.path, request.dataset, folder, UNCAPTURED)) as uncaptured,
     ):
         target = await store.write(prepare, request)
-        run = _Import(store, request, target, lines, out, progress)
+        run = _Import(store, request, target, lines, out, uncaptured, progress)
         send, receive = anyio.create_memory_object_stream[Chunk](_AHEAD)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_read, chunks(lines, request.reading, request.limit), send)
@@ -84,7 +90,8 @@ class _Import:
         request: ImportRequest,
         target: Target,
         lines: Lines,
-        out: Rejects,
+        out: SideFile,
+        uncaptured: SideFile,
         progress: Callable[[Progress], None],
     ) -> None:
         self._store = store
@@ -92,6 +99,8 @@ class _Import:
         self._target = target
         self._lines = lines
         self._out = out
+        self._uncaptured = uncaptured
+        self._results: Counter[str] = Counter()
         self._progress = progress
         self._matched = Matched()
         self._tally = Tally()
@@ -107,21 +116,31 @@ class _Import:
         self._rejected += len(refused)
         rejects = sorted(chunk.rejects + refused, key=lambda reject: reject.line)
         self._tally.add_rejects(rejects)
-        self._out.write(rejects)
+        self._out.write([record(reject) for reject in rejects])
         self._progress(Progress(chunk.bytes_read, self._lines.size, self._rows, self._added, self._rejected))
 
     async def _add(self, rows: list[Row]) -> list[Reject]:
         """Add what is new; the rows that the store's contents forbid."""
-        outcome = await self._store.write(add_batches, self._batch(rows))
+        read = await to_thread.run_sync(_read_results, rows, self._target.config)
+        outcome = await self._store.write(add_batches, self._batch(rows, read))
         self._source = outcome.source
         self._matched.add(outcome.matched, outcome.crowds)
         self._added += outcome.added
         self._present += len(outcome.matched)
         self._dropped += outcome.dropped
         self._repeated += outcome.repeated
-        return _refused(outcome, self._request.source_name)
+        self._count(outcome.taken)
+        return _refused(outcome, self._request.source_name) + outcome.taken.rejects
 
-    def _batch(self, rows: list[Row]) -> Batch:
+    def _count(self, taken: Taken) -> None:
+        """A result that fills a job which was there adds no sample."""
+        self._matched.add(taken.seen, {})
+        self._added += len(taken.fresh)
+        self._present += len(taken.present) + len(taken.filled)
+        self._results.update(taken.verdicts)
+        self._uncaptured.write(taken.uncaptured)
+
+    def _batch(self, rows: list[Row], read: Mapping[int, Result] | None = None) -> Batch:
         return Batch(
             self._target.id,
             self._source,
@@ -132,6 +151,7 @@ class _Import:
             self._request.repeats,
             self._rows,
             self._rejected,
+            read or {},
         )
 
     async def finish(self) -> ImportReport:
@@ -156,7 +176,14 @@ class _Import:
             notes=dict(self._tally.notes),
             reasons=dict(self._tally.reasons),
             rejects=self._out.path,
+            results=dict(self._results),
+            uncaptured=self._uncaptured.path,
         )
+
+
+def _read_results(rows: list[Row], config: DatasetConfig) -> dict[int, Result]:
+    """The rows that hold an answer, read by the settings of their dataset."""
+    return {row.line: read_result(row.result, row.messages, config) for row in rows if row.result is not None}
 
 
 def _refused(outcome: Outcome, file: str) -> list[Reject]:

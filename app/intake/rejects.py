@@ -1,28 +1,30 @@
-"""The rows that were not taken, one JSON object a line, in a file beside the imported one."""
+"""Rows to be told of one by one, a JSON object a line, in files beside the imported one: those not taken, and results
+that were taken without their reasoning."""
 
 import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from app.intake.lines import STDIN
 from app.intake.refusal import expected
 from app.intake.rows import Reject
 
 ENDING = ".rejects.jsonl"
+UNCAPTURED = ".uncaptured.jsonl"
 
 
-class Rejects:
-    """Writes the file with its first reject. One of an earlier import of the same file goes away at the start."""
+class SideFile:
+    """Writes the file with its first line. One of an earlier import of the same file goes away at the start."""
 
     def __init__(self, places: Sequence[Path]) -> None:
         self._places = places
         self._file: BinaryIO | None = None
         self.path: Path | None = None
 
-    def __enter__(self) -> "Rejects":
+    def __enter__(self) -> "SideFile":
         for place in self._places:
             try:
                 place.unlink(missing_ok=True)
@@ -36,13 +38,13 @@ class Rejects:
         if self._file is not None:
             self._file.close()
 
-    def write(self, rejects: Sequence[Reject]) -> None:
-        """Add rejects; they are in the file when this returns."""
-        if not rejects:
+    def write(self, lines: Sequence[bytes]) -> None:
+        """Add lines; they are in the file when this returns."""
+        if not lines:
             return
         if self._file is None:
             self._file = self._create()
-        self._file.write(b"".join(record(reject) for reject in rejects))
+        self._file.write(b"".join(lines))
         self._file.flush()
 
     def _create(self) -> BinaryIO:
@@ -60,13 +62,13 @@ class Rejects:
         return open(descriptor, "wb")  # noqa: PTH123 - a descriptor; closed by __exit__
 
 
-def places(path: str, dataset: str, store_folder: Path) -> list[Path]:
-    """Where the rejects of a file may go: beside it, else into the store's folder."""
+def places(path: str, dataset: str, store_folder: Path, ending: str = ENDING) -> list[Path]:
+    """Where such a file may go: beside the imported one, else into the store's folder."""
     if path == STDIN:
-        return [store_folder / f"{dataset}.stdin{ENDING}"]
+        return [store_folder / f"{dataset}.stdin{ending}"]
     file = Path(path)
-    inside = store_folder / (file.name + ENDING)
-    return [file.with_name(file.name + ENDING), inside] if file.is_file() else [inside]
+    inside = store_folder / (file.name + ending)
+    return [file.with_name(file.name + ending), inside] if file.is_file() else [inside]
 
 
 def record(reject: Reject) -> bytes:
@@ -78,4 +80,13 @@ def record(reject: Reject) -> bytes:
         "detail": reject.detail,
         "text": reject.text,
     }
+    return _line(facts)
+
+
+def uncaptured(line: int, sample_id: str, verdict: str, flags: Sequence[str], state: str) -> bytes:
+    """One line about a result without usable reasoning; `state` is that of its job."""
+    return _line({"line": line, "sample_id": sample_id, "verdict": verdict, "flags": list(flags), "job": state})
+
+
+def _line(facts: dict[str, Any]) -> bytes:
     return json.dumps(facts, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"

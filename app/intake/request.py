@@ -64,6 +64,8 @@ class ImportReport:
     notes: Mapping[str, int]
     reasons: Mapping[str, int]
     rejects: Path | None  # where the rejected rows are written down
+    results: Mapping[str, int] = field(default_factory=dict)  # answers of an old run that were taken, by verdict
+    uncaptured: Path | None = None  # where those without usable reasoning are written down
 
 
 def is_lines(path: str) -> bool:

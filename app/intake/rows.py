@@ -30,6 +30,7 @@ class Row:
     messages: str
     tools: str | None
     notes: tuple[str, ...]
+    result: bytes | None = None  # the whole line, where it holds an answer: the raw body
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +46,20 @@ class Reject:
 def read_row(line: int, data: bytes, reading: Reading) -> Row | Reject:
     """The row that a line holds, or why it is not taken."""
     try:
-        return _row(line, read_json(data), reading)
+        return _row(line, data, reading)
     except RowRefused as refused:
         return Reject(line, refused.reason, refused.detail, beginning(data))
 
 
-def _row(line: int, value: Json, reading: Reading) -> Row:
+def _row(line: int, data: bytes, reading: Reading) -> Row:
+    value = read_json(data)
     if not isinstance(value, dict):
         raise RowRefused("not_an_object")
-    row: dict[str, Json] = {key: member for key, member in value.items() if member is not None}
-    name, draft = read_draft(row, reading.format)
+    # A null finish reason tells a result that never came to its end from a prompt.
+    row: dict[str, Json] = {
+        key: member for key, member in value.items() if member is not None or key == "finish_reason"
+    }
+    format_, draft = read_draft(row, reading.format)
     prompt = normalise(draft)
     identity = identify(row, prompt.messages, prompt.tools, reading.id_field)
     try:
@@ -63,7 +68,8 @@ def _row(line: int, value: Json, reading: Reading) -> Row:
         _sendable(identity.base_id)
     except UnicodeEncodeError:
         raise RowRefused("lone_surrogate") from None
-    return Row(line, name, identity, messages, tools, tuple(prompt.notes))
+    result = data if format_.result else None
+    return Row(line, format_.name, identity, messages, tools, tuple(prompt.notes), result)
 
 
 # Tools may hold whole numbers of any length, which msgspec does not write.

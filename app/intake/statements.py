@@ -55,6 +55,30 @@ def standing() -> Select[tuple[str, int, int, str, int]]:
 
 
 @cache
+def named_jobs() -> Select[tuple[int, str, str, str, int, int, str, int, str]]:
+    """The samples of these very names, each with its first job and the place that it came from."""
+    wanted = batch_rows("names", name=str)
+    return (
+        select(
+            SAMPLE.c.id.label("key"),
+            SAMPLE.c.sample_id,
+            SAMPLE.c.content_sha256,
+            SAMPLE.c.messages,
+            SAMPLE.c.source_id,
+            SAMPLE.c.source_row,
+            SOURCE.c.name.label("file"),
+            JOB.c.id.label("job"),
+            JOB.c.state,
+        )
+        .select_from(wanted)
+        .outerjoin(SAMPLE, (SAMPLE.c.dataset_id == _DATASET) & (SAMPLE.c.sample_id == wanted.c.name))
+        .outerjoin(JOB, (JOB.c.dataset_id == _DATASET) & (JOB.c.sample_id == wanted.c.name) & (JOB.c.replica == 0))
+        .outerjoin(SOURCE, SOURCE.c.id == SAMPLE.c.source_id)
+        .where(func.coalesce(SAMPLE.c.id, 0) > 0)
+    )
+
+
+@cache
 def taken() -> Select[tuple[str]]:
     """Those of the names that a sample has already."""
     wanted = batch_rows("names", name=str)

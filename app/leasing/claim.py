@@ -32,6 +32,7 @@ class Prompt:
     tools: str | None  # JSON list
     params: str | None  # JSON of the row's own settings
     config: str  # JSON of the dataset's settings
+    job_params: str | None = None  # JSON of settings that a retry gave this job
     held: bool = False  # a hold came between the claim and this look
 
 
@@ -70,7 +71,7 @@ async def prompts_of(store: Store, leases: Sequence[Lease]) -> dict[JobId, Promp
         rows = await reads.rows(statements.prompts(), {"jobs": bind_rows([(lease.job,) for lease in leases])})
     return {
         JobId(row.id): Prompt(
-            row.sample_id, row.replica, row.messages, row.tools, row.params, row.config, bool(row.held)
+            row.sample_id, row.replica, row.messages, row.tools, row.params, row.config, row.job_params, bool(row.held)
         )
         for row in rows
     }

@@ -9,6 +9,7 @@ from sqlalchemy import (
     Insert,
     Integer,
     Select,
+    Text,
     Update,
     and_,
     bindparam,
@@ -21,6 +22,7 @@ from sqlalchemy import (
     literal_column,
     not_,
     null,
+    or_,
     select,
     text,
     union_all,
@@ -133,6 +135,7 @@ def prompts() -> Select[Any]:
             SAMPLE.c.messages,
             SAMPLE.c.tools,
             SAMPLE.c.params,
+            JOB.c.params.label("job_params"),
             DATASET.c.config,
             exists().where(HOLD.c.dataset_id == DATASET.c.id).label("held"),
         )
@@ -429,6 +432,49 @@ def cancel() -> ReturningUpdate[Any]:
         .where(JOB.c.id == bindparam("job"), JOB.c.state.in_(sources(Event.CANCEL)))
         .values(state=JobState.CANCELLED, due_ms=null(), **_NO_LEASE)
         .returning(JOB.c.id)
+    )
+
+
+def _chosen() -> tuple[ColumnElement[bool], ...]:
+    """The jobs of a person's selection; a filter that is not said lets all through."""
+    filters = (("any_verdict", JOB.c.verdict, "verdicts"), ("any_cause", JOB.c.cause, "causes"))
+    return (
+        JOB.c.dataset_id == bindparam("dataset", type_=Integer),
+        JOB.c.state.in_(bindparam("states", expanding=True)),
+        *(
+            or_(bindparam(every, type_=Integer) == 1, column.in_(bindparam(values, expanding=True)))
+            for every, column, values in filters
+        ),
+    )
+
+
+@cache
+def retryable() -> Select[Any]:
+    """The jobs of a selection by state, verdict and cause: a walk over the narrow job rows of one dataset."""
+    groups = (JOB.c.state, JOB.c.verdict, JOB.c.cause)
+    in_order = JOB.c.ordinal > 0  # by the index whose order is that of the rows on the disk
+    counts = (func.count().label("n"), func.max(JOB.c.ordinal).label("last_ordinal"))
+    return select(*groups, *counts).where(*_chosen(), in_order).group_by(*groups)
+
+
+@cache
+def retry() -> Update:
+    """New attempts for the selected jobs in (after, until] of the order of import. The fence, `attempt`, stays."""
+    page = select(JOB.c.id).where(
+        *_chosen(),
+        JOB.c.ordinal > bindparam("after", type_=Integer),
+        JOB.c.ordinal <= bindparam("until", type_=Integer),
+    )
+    return (
+        update(JOB)
+        .where(JOB.c.id.in_(page), JOB.c.state.in_(sources(Event.RETRY)))
+        .values(
+            state=JobState.READY,
+            tries=0,
+            expiries=0,
+            cause=null(),
+            params=func.coalesce(bindparam("to_params", type_=Text), JOB.c.params),
+        )
     )
 
 

@@ -14,6 +14,7 @@ from app.model.ids import EndpointId, ResponseId
 from app.model.lease import Failure, Lease
 from app.model.verdicts import Verdict
 from app.responses import statements
+from app.responses.versions import claim_version
 from app.store.batch import bind_rows
 from app.store.codec import encode_texts, pack_ids
 from app.store.transaction import Tx
@@ -43,9 +44,12 @@ async def settle(tx: Tx, judged: Sequence[Judged]) -> list[bool]:
     new = [one for one in judged if one.response in fresh]
     if not new:
         return [False] * len(judged)
+    await claim_version(tx)
     seq = await tx.seq()
     await tx.many(statements.add_reading(), [reading_row(one.response, seq, one.reading) for one in new])
-    await tx.many(statements.add_token_ids(), [row for one in new if (row := _token_row(one)) is not None])
+    await tx.many(
+        statements.add_token_ids(), [row for one in new if (row := token_row(one.response, one.reading)) is not None]
+    )
     accepted = await _accept(tx, [one for one in new if one.reading.verdict is not Verdict.MALFORMED])
     await fail(tx, [one.failure for one in new if one.failure is not None])
     await watch_answers(tx, [came for one in new if (came := _came(one)) is not None])
@@ -118,13 +122,20 @@ def _choice(choice: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _token_row(one: Judged) -> dict[str, Any] | None:
-    if one.reading.token_ids is None and one.reading.prompt_token_ids is None:
+def copied_facts(reading: Reading) -> tuple[int | str | None, ...]:
+    """What a job copies of a reading: verdict, finish reason, lengths, tokens and preview."""
+    lengths = (chars(reading.reasoning), chars(reading.content), _completion_tokens(reading))
+    return reading.verdict, plain(reading.finish_reason), *lengths, preview(reading)
+
+
+def token_row(response: ResponseId, reading: Reading) -> dict[str, Any] | None:
+    """The server's token ids as they are stored; None where there are none."""
+    if reading.token_ids is None and reading.prompt_token_ids is None:
         return None
     return {
-        "response_id": one.response,
-        "prompt": pack_ids(one.reading.prompt_token_ids),
-        "answer": pack_ids(one.reading.token_ids),
+        "response_id": response,
+        "prompt": pack_ids(reading.prompt_token_ids),
+        "answer": pack_ids(reading.token_ids),
     }
 
 

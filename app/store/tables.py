@@ -223,6 +223,8 @@ class Job(SQLModel, table=True):
     completion_tokens: int | None = _integer(null=True)
     latency_ms: int | None = _integer(null=True)
     preview: str | None = _text(null=True)
+    imported: int = _integer(0)  # 1: the answer came with an import, so it says nothing about how fast a run is
+    params: str | None = _text(null=True)  # JSON of settings that a retry gave this job, over sample and dataset
 
 
 class Worker(SQLModel, table=True):

@@ -14,7 +14,7 @@ def _state(row: str, sign: int) -> str:
 
 
 def _finished(row: str, sign: int) -> str:
-    """Add or take back a finished job: its verdict, its tokens and its minute."""
+    """Add or take back a finished job: its verdict, its tokens and, unless it was imported, its minute."""
     graded, captured = _GRADED.format(row=row), _CAPTURED.format(row=row)
     return f"""
     INSERT INTO counter SELECT {row}.dataset_id,
@@ -25,7 +25,7 @@ def _finished(row: str, sign: int) -> str:
         {sign} * ({row}.state = 'failed'), {sign} * ({row}.state = 'done' AND {graded}),
         {sign} * ({row}.state = 'done' AND {captured}),
         {sign} * iif({row}.state = 'done', coalesce({row}.completion_tokens, 0), 0)
-        WHERE {row}.state IN ('done', 'failed')
+        WHERE {row}.state = 'failed' OR ({row}.state = 'done' AND {row}.imported = 0)
         ON CONFLICT (dataset_id, minute) DO UPDATE SET done = done + excluded.done, failed = failed + excluded.failed,
         graded = graded + excluded.graded, captured = captured + excluded.captured, tokens = tokens + excluded.tokens;
     """
@@ -36,9 +36,8 @@ def _trigger(name: str, when: str, body: str) -> str:
 
 
 _FACTS = "OLD.{0} IS NOT NEW.{0}"
-_CHANGED = " OR ".join(
-    _FACTS.format(column) for column in ("state", "verdict", "expected", "completion_tokens", "finished_ms")
-)
+_COUNTED = ("state", "verdict", "expected", "completion_tokens", "finished_ms", "imported")
+_CHANGED = " OR ".join(_FACTS.format(column) for column in _COUNTED)
 
 SQLITE_TRIGGERS: tuple[str, ...] = (
     _trigger("job_inserted", "AFTER INSERT ON job", _state("NEW", 1)),
@@ -54,14 +53,12 @@ SQLITE_TRIGGERS: tuple[str, ...] = (
     ),
     _trigger(
         "job_finished",
-        "AFTER UPDATE OF state, verdict, expected, completion_tokens, finished_ms ON job "
-        f"WHEN NEW.state IN ('done', 'failed') AND ({_CHANGED})",
+        f"AFTER UPDATE OF {', '.join(_COUNTED)} ON job WHEN NEW.state IN ('done', 'failed') AND ({_CHANGED})",
         _finished("NEW", 1),
     ),
     _trigger(
         "job_unfinished",
-        "AFTER UPDATE OF state, verdict, expected, completion_tokens, finished_ms ON job "
-        f"WHEN OLD.state IN ('done', 'failed') AND ({_CHANGED})",
+        f"AFTER UPDATE OF {', '.join(_COUNTED)} ON job WHEN OLD.state IN ('done', 'failed') AND ({_CHANGED})",
         _finished("OLD", -1),
     ),
     _trigger("job_deleted", "AFTER DELETE ON job", _state("OLD", -1)),

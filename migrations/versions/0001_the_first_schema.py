@@ -20,12 +20,12 @@ TRIGGERS = (
         1 * (NEW.state = 'failed'), 1 * (NEW.state = 'done' AND NEW.expected = 1 AND NEW.verdict IN ('captured_field', 'split_from_content', 'missing', 'leaked')),
         1 * (NEW.state = 'done' AND NEW.expected = 1 AND NEW.verdict IN ('captured_field', 'split_from_content')),
         1 * iif(NEW.state = 'done', coalesce(NEW.completion_tokens, 0), 0)
-        WHERE NEW.state IN ('done', 'failed')
+        WHERE NEW.state = 'failed' OR (NEW.state = 'done' AND NEW.imported = 0)
         ON CONFLICT (dataset_id, minute) DO UPDATE SET done = done + excluded.done, failed = failed + excluded.failed,
         graded = graded + excluded.graded, captured = captured + excluded.captured, tokens = tokens + excluded.tokens;
      END""",
     """CREATE TRIGGER job_moved AFTER UPDATE OF state ON job WHEN OLD.state IS NOT NEW.state BEGIN INSERT INTO counter VALUES (OLD.dataset_id, 'state:' || OLD.state, -1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;INSERT INTO counter VALUES (NEW.dataset_id, 'state:' || NEW.state, 1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n; END""",
-    """CREATE TRIGGER job_finished AFTER UPDATE OF state, verdict, expected, completion_tokens, finished_ms ON job WHEN NEW.state IN ('done', 'failed') AND (OLD.state IS NOT NEW.state OR OLD.verdict IS NOT NEW.verdict OR OLD.expected IS NOT NEW.expected OR OLD.completion_tokens IS NOT NEW.completion_tokens OR OLD.finished_ms IS NOT NEW.finished_ms) BEGIN 
+    """CREATE TRIGGER job_finished AFTER UPDATE OF state, verdict, expected, completion_tokens, finished_ms, imported ON job WHEN NEW.state IN ('done', 'failed') AND (OLD.state IS NOT NEW.state OR OLD.verdict IS NOT NEW.verdict OR OLD.expected IS NOT NEW.expected OR OLD.completion_tokens IS NOT NEW.completion_tokens OR OLD.finished_ms IS NOT NEW.finished_ms OR OLD.imported IS NOT NEW.imported) BEGIN 
     INSERT INTO counter SELECT NEW.dataset_id,
         iif(NEW.expected = 1, 'expected:', 'unexpected:') || NEW.verdict, 1 WHERE NEW.state = 'done' ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO counter SELECT NEW.dataset_id, 'tokens', 1 * NEW.completion_tokens
@@ -34,11 +34,11 @@ TRIGGERS = (
         1 * (NEW.state = 'failed'), 1 * (NEW.state = 'done' AND NEW.expected = 1 AND NEW.verdict IN ('captured_field', 'split_from_content', 'missing', 'leaked')),
         1 * (NEW.state = 'done' AND NEW.expected = 1 AND NEW.verdict IN ('captured_field', 'split_from_content')),
         1 * iif(NEW.state = 'done', coalesce(NEW.completion_tokens, 0), 0)
-        WHERE NEW.state IN ('done', 'failed')
+        WHERE NEW.state = 'failed' OR (NEW.state = 'done' AND NEW.imported = 0)
         ON CONFLICT (dataset_id, minute) DO UPDATE SET done = done + excluded.done, failed = failed + excluded.failed,
         graded = graded + excluded.graded, captured = captured + excluded.captured, tokens = tokens + excluded.tokens;
      END""",
-    """CREATE TRIGGER job_unfinished AFTER UPDATE OF state, verdict, expected, completion_tokens, finished_ms ON job WHEN OLD.state IN ('done', 'failed') AND (OLD.state IS NOT NEW.state OR OLD.verdict IS NOT NEW.verdict OR OLD.expected IS NOT NEW.expected OR OLD.completion_tokens IS NOT NEW.completion_tokens OR OLD.finished_ms IS NOT NEW.finished_ms) BEGIN 
+    """CREATE TRIGGER job_unfinished AFTER UPDATE OF state, verdict, expected, completion_tokens, finished_ms, imported ON job WHEN OLD.state IN ('done', 'failed') AND (OLD.state IS NOT NEW.state OR OLD.verdict IS NOT NEW.verdict OR OLD.expected IS NOT NEW.expected OR OLD.completion_tokens IS NOT NEW.completion_tokens OR OLD.finished_ms IS NOT NEW.finished_ms OR OLD.imported IS NOT NEW.imported) BEGIN 
     INSERT INTO counter SELECT OLD.dataset_id,
         iif(OLD.expected = 1, 'expected:', 'unexpected:') || OLD.verdict, -1 WHERE OLD.state = 'done' ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO counter SELECT OLD.dataset_id, 'tokens', -1 * OLD.completion_tokens
@@ -47,7 +47,7 @@ TRIGGERS = (
         -1 * (OLD.state = 'failed'), -1 * (OLD.state = 'done' AND OLD.expected = 1 AND OLD.verdict IN ('captured_field', 'split_from_content', 'missing', 'leaked')),
         -1 * (OLD.state = 'done' AND OLD.expected = 1 AND OLD.verdict IN ('captured_field', 'split_from_content')),
         -1 * iif(OLD.state = 'done', coalesce(OLD.completion_tokens, 0), 0)
-        WHERE OLD.state IN ('done', 'failed')
+        WHERE OLD.state = 'failed' OR (OLD.state = 'done' AND OLD.imported = 0)
         ON CONFLICT (dataset_id, minute) DO UPDATE SET done = done + excluded.done, failed = failed + excluded.failed,
         graded = graded + excluded.graded, captured = captured + excluded.captured, tokens = tokens + excluded.tokens;
      END""",
@@ -61,7 +61,7 @@ TRIGGERS = (
         -1 * (OLD.state = 'failed'), -1 * (OLD.state = 'done' AND OLD.expected = 1 AND OLD.verdict IN ('captured_field', 'split_from_content', 'missing', 'leaked')),
         -1 * (OLD.state = 'done' AND OLD.expected = 1 AND OLD.verdict IN ('captured_field', 'split_from_content')),
         -1 * iif(OLD.state = 'done', coalesce(OLD.completion_tokens, 0), 0)
-        WHERE OLD.state IN ('done', 'failed')
+        WHERE OLD.state = 'failed' OR (OLD.state = 'done' AND OLD.imported = 0)
         ON CONFLICT (dataset_id, minute) DO UPDATE SET done = done + excluded.done, failed = failed + excluded.failed,
         graded = graded + excluded.graded, captured = captured + excluded.captured, tokens = tokens + excluded.tokens;
      END""",
@@ -324,6 +324,8 @@ def upgrade() -> None:
         sa.Column("completion_tokens", sa.Integer(), nullable=True),
         sa.Column("latency_ms", sa.Integer(), nullable=True),
         sa.Column("preview", sa.Text(), nullable=True),
+        sa.Column("imported", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("params", sa.Text(), nullable=True),
         sa.CheckConstraint("(state = 'leased') = (lease_deadline_ms IS NOT NULL)", name="leased_until"),
         sa.CheckConstraint("(state = 'leased') = (lease_worker IS NOT NULL)", name="leased_by_somebody"),
         sa.CheckConstraint("(state = 'waiting') = (due_ms IS NOT NULL)", name="waiting_until"),

@@ -86,7 +86,8 @@ class Product:
             AND accepted_seq IS NOT NULL AND superseded_seq IS NULL
             GROUP BY job.id HAVING count(response.id) <> (job.state = 'done')"""
         assert self.rows(doubled) == []
-        counted = "SELECT substr(metric, 7), n FROM counter WHERE metric LIKE 'state:%' AND n <> 0 ORDER BY 1"
+        counted = """SELECT substr(metric, 7), sum(n) FROM counter WHERE metric LIKE 'state:%'
+            GROUP BY 1 HAVING sum(n) <> 0 ORDER BY 1"""
         assert self.rows(counted) == self.rows("SELECT state, count(*) FROM job GROUP BY 1 ORDER BY 1")
 
 

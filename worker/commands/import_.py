@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from app.intake.request import ImportReport, ImportRequest, Progress
 
-FORMATS = ("auto", "own", "messages", "prompt")
+FORMATS = ("auto", "own", "messages", "prompt", "raw_responses")
 _SHOWN_SAMPLES = 3
 
 
@@ -117,7 +117,7 @@ async def _import(settings: cli_context.Globals, request: ImportRequest, *, as_j
         with _shown(settings) as progress:
             report = await import_file(store, request, progress)
     _show(report, as_json=as_json)
-    return Exit.INCOMPLETE if report.rejected else Exit.DONE
+    return Exit.INCOMPLETE if report.rejected or report.results.get("malformed") else Exit.DONE
 
 
 def _dry_run(request: ImportRequest, *, as_json: bool, as_jsonl: bool) -> None:
@@ -146,7 +146,8 @@ def _show(report: ImportReport, *, as_json: bool, added: str = "added") -> None:
     """The result: one object, or a few lines."""
     if as_json:
         facts = asdict(report)
-        facts["rejects"] = None if report.rejects is None else str(report.rejects)
+        for file in ("rejects", "uncaptured"):
+            facts[file] = None if facts[file] is None else str(facts[file])
         cli_context.put_json(facts)
         return
     cli_context.put(_summary(report, added))
@@ -165,6 +166,10 @@ def _summary(report: ImportReport, added: str) -> str:
     ]
     if report.repeated:
         lines.append(f"{report.repeated:,} rows are equal to an earlier row of the file; --dedupe drops such rows")
+    if report.results:
+        lines += _counted("results", report.results)
+    if report.uncaptured is not None:
+        lines.append(f"results without usable reasoning: {report.uncaptured}")
     if report.rejects is not None:
         lines.append(f"rejected rows: {report.rejects}")
     return "\n".join(lines)

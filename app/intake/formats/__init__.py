@@ -19,12 +19,14 @@ class Format:
     name: str
     keys: tuple[str, ...]
     read: Callable[[Row], Draft] | None = None
+    needs: tuple[str, ...] | None = None  # where a person named the format: fewer keys do
+    result: bool = False  # the row holds an answer, and is its raw body
 
 
 FORMATS = (
     Format("openai_batch", ("custom_id", "url", "body")),
     Format("glaive", ("system", "chat")),
-    Format("raw_responses", ("sample_id", "messages", "finish_reason")),
+    Format("raw_responses", ("sample_id", "messages", "finish_reason"), read_messages, ("messages",), result=True),
     Format("swe_agent", ("history", "trajectory")),
     Format("own", ("sample_id", "messages"), read_messages),
     Format("messages", ("messages",), read_messages),
@@ -41,14 +43,14 @@ FORMATS = (
 READABLE = {known.name: known for known in FORMATS if known.read is not None}
 
 
-def read_draft(row: Row, wanted: str = AUTO) -> tuple[str, Draft]:
-    """The name of the row's format and what it makes of the row; `wanted` allows one format only."""
+def read_draft(row: Row, wanted: str = AUTO) -> tuple[Format, Draft]:
+    """The row's format and what it makes of the row; `wanted` allows one format only."""
     found = recognise(row) if wanted == AUTO else _told(row, wanted)
     if found is None:
         raise RowRefused("unknown_format", f"keys: {', '.join(row)[:200]}" if row else "an empty object")
     if found.read is None:
         raise RowRefused("unknown_format", f"{found.name} rows cannot be read yet")
-    return found.name, found.read(row)
+    return found, found.read(row)
 
 
 def recognise(row: Row) -> Format | None:
@@ -58,4 +60,4 @@ def recognise(row: Row) -> Format | None:
 
 def _told(row: Row, wanted: str) -> Format | None:
     known = READABLE[wanted]
-    return known if all(key in row for key in known.keys) else None
+    return known if all(key in row for key in known.needs or known.keys) else None

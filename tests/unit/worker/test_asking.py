@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,6 +31,12 @@ def prompt(
         params=None if params is None else json.dumps(params),
         config=json.dumps(config or {}),
     )
+
+
+def test_what_a_retry_says_of_a_job_goes_over_the_row_and_over_the_other_name_of_the_limit() -> None:
+    asked = prompt(config={"extra": {"max_completion_tokens": 5}}, params={"max_tokens": 6, "top_p": 0.5})
+    body = question(replace(asked, job_params='{"max_tokens": 7}'), "kimi", PLAIN).body
+    assert body == {"model": "kimi", "temperature": 1.0, "top_p": 0.5, "max_tokens": 7, "messages": USER}
 
 
 def test_a_plain_request_holds_what_any_server_understands() -> None:

@@ -1,0 +1,141 @@
+"""Rows that hold an answer of an earlier run: the sample and job of each, and whether the job takes the answer."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.intake import statements
+from app.intake.rejects import uncaptured
+from app.intake.rows import Reject, Row, beginning
+from app.model.ids import DatasetId, JobId
+from app.model.states import JobState
+from app.model.verdicts import CAPTURED, Verdict
+from app.responses.imported import JobResult, Result, known_bodies, take_results
+from app.store.batch import bind_rows
+from app.store.transaction import Tx
+
+WHOLE = CAPTURED | {Verdict.NONE_EXPECTED}
+
+
+@dataclass(slots=True)
+class Taken:
+    """What became of the results of a batch."""
+
+    fresh: list[Row] = field(default_factory=list)  # of samples that were not there
+    filled: list[Row] = field(default_factory=list)  # of jobs that had no answer yet
+    present: list[Row] = field(default_factory=list)  # stored by an earlier import
+    rejects: list[Reject] = field(default_factory=list)
+    seen: list[int] = field(default_factory=list)  # keys of samples that rows of this file are
+    verdicts: list[Verdict] = field(default_factory=list)  # of the answers that were stored
+    uncaptured: list[bytes] = field(default_factory=list)  # lines of the report
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The results of a batch, read; and what tells whether a sample was met in this file before."""
+
+    dataset: DatasetId
+    file: str
+    rows: Sequence[Row]
+    read: Mapping[int, Result]  # by line
+    met: Callable[[int, int | None], bool]  # sample key and source
+
+
+async def add_results(tx: Tx, results: Results, insert: Callable[[Sequence[Row]], Any]) -> Taken:
+    """Give each result to its job; samples that are not there are made by `insert`."""
+    taken = Taken()
+    for rows in _one_an_id(results.rows):
+        found = await _found(tx, results.dataset, rows)
+        new = [row for row in rows if _name(row) not in found]
+        if new:
+            await insert(new)
+            taken.fresh += new
+            found |= await _found(tx, results.dataset, new)
+        await _give(tx, results, rows, found, taken)
+    return taken
+
+
+def _one_an_id(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """The rows in rounds: an id that comes again waits for the next one."""
+    left = list(rows)
+    while left:
+        names: set[str] = set()
+        later: list[Row] = []
+        taken: list[Row] = []
+        for row in left:
+            (later if _name(row) in names else taken).append(row)
+            names.add(_name(row))
+        yield taken
+        left = later
+
+
+def _name(row: Row) -> str:
+    return row.identity.base_id
+
+
+async def _found(tx: Tx, dataset: DatasetId, rows: Sequence[Row]) -> dict[str, Any]:
+    """The sample and job of each id."""
+    params = {"dataset": dataset, "names": bind_rows((_name(row),) for row in rows)}
+    return {row.sample_id: row for row in await tx.rows(statements.named_jobs(), params)}
+
+
+async def _give(tx: Tx, results: Results, rows: Sequence[Row], found: Mapping[str, Any], taken: Taken) -> None:
+    fitting = []
+    for row in rows:
+        sample = found[_name(row)]
+        if not _same_question(row, sample):
+            taken.rejects.append(_conflict(row, sample, results.file))
+        else:
+            fitting.append((row, sample, JobResult(JobId(sample.job), results.read[row.line])))
+    known = await known_bodies(tx, [one for _, _, one in fitting])
+    given = await take_results(tx, [one for _, _, one in fitting if one.job not in known])
+    new = {row.line for row in taken.fresh}
+    for row, sample, one in fitting:
+        again = row.line not in new and (sample.key in taken.seen or results.met(sample.key, sample.source_id))
+        taken.seen.append(sample.key)
+        if one.job in given:
+            _note(taken, row, one.result, sample.state, fresh=row.line in new)
+        elif again:
+            taken.rejects.append(_again(row, sample, results.file))
+        elif one.job in known:
+            taken.present.append(row)
+        else:
+            taken.rejects.append(_answered(row, sample))
+
+
+def _same_question(row: Row, sample: Any) -> bool:
+    """Old runs kept no tools with their answers: a row without any answers the same messages with some."""
+    if sample.content_sha256 == row.identity.content_sha256:
+        return True
+    return row.tools is None and bool(sample.messages == row.messages)
+
+
+def _note(taken: Taken, row: Row, result: Result, state: str, *, fresh: bool) -> None:
+    verdict = result.reading.verdict
+    taken.verdicts.append(verdict)
+    if not fresh:
+        taken.filled.append(row)
+    if verdict not in WHOLE:
+        now = JobState.DONE if result.readable else state
+        taken.uncaptured.append(uncaptured(row.line, _name(row), verdict, sorted(result.reading.flags), now))
+
+
+def _place(sample: Any) -> str:
+    return f"line {sample.source_row} of {sample.file or 'an earlier import'}"
+
+
+def _conflict(row: Row, sample: Any, file: str) -> Reject:
+    other = f"{_name(row)!r} has other content at {_place(sample)} than at line {row.line} of {file}"
+    return _reject(row, "conflicting_id", other)
+
+
+def _again(row: Row, sample: Any, file: str) -> Reject:
+    return _reject(row, "duplicate_id", f"{_name(row)!r} at line {row.line} of {file} was met before: {_place(sample)}")
+
+
+def _answered(row: Row, sample: Any) -> Reject:
+    return _reject(row, "answered", f"the job of {_name(row)!r} is {sample.state} and keeps what it has")
+
+
+def _reject(row: Row, reason: str, detail: str) -> Reject:
+    return Reject(row.line, reason, detail, beginning(row.result or b""))

@@ -1,0 +1,111 @@
+"""Answers that an earlier tool had: kept verbatim, read by our parser, and accepted as if a worker had brought them.
+
+An import claims and answers in one step: the attempt grows, so nobody else's answer can be taken for it. Such answers
+come from no worker and no endpoint, so they count into no rate and no gate.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.capture import Asked, Form, Reading, read_body
+from app.model.config import DatasetConfig
+from app.model.ids import JobId
+from app.model.verdicts import Verdict
+from app.responses import statements
+from app.responses.read import copied_facts, reading_row
+from app.responses.unread import prompt_text
+from app.responses.versions import claim_version
+from app.store.batch import bind_rows
+from app.store.codec import Packed, pack
+from app.store.transaction import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One row of an old run: its very bytes, and what our parser sees in them."""
+
+    packed: Packed
+    reading: Reading
+    expected: bool
+    profile: str
+
+    @property
+    def readable(self) -> bool:
+        return self.reading.verdict is not Verdict.MALFORMED
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """A result and the job that it is for."""
+
+    job: JobId
+    result: Result
+
+
+def read_result(line: bytes, messages: str, config: DatasetConfig) -> Result:
+    """Read a row of an old run, by the settings of the dataset that it goes to."""
+    about = Asked(None if config.expected else False, config.profile, prompt_text(messages), Form.RAW_RESPONSES)
+    return Result(pack(line), read_body(None, line, about), config.expected, config.profile)
+
+
+async def known_bodies(tx: Tx, results: Iterable[JobResult]) -> set[JobId]:
+    """The jobs that have this very body already."""
+    bodies = bind_rows((one.job, one.result.packed.raw_sha256) for one in results)
+    return {JobId(row.job) for row in await tx.rows(statements.known_bodies(), {"bodies": bodies})}
+
+
+async def take_results(tx: Tx, results: Sequence[JobResult]) -> set[JobId]:
+    """Store results, one a job at most; the jobs that had no answer and took theirs. A malformed one finishes none."""
+    if not results:
+        return set()
+    await claim_version(tx)
+    attempts = await _accept(tx, [one for one in results if one.result.readable])
+    attempts |= await _count(tx, [one for one in results if not one.result.readable])
+    taken = [one for one in results if one.job in attempts]
+    if taken:
+        await _store(tx, taken, attempts)
+    return set(attempts)
+
+
+async def _accept(tx: Tx, answers: Sequence[JobResult]) -> dict[JobId, int]:
+    rows = bind_rows((one.job, 1, int(one.result.expected), None, tx.now_ms, 1, *_facts(one)) for one in answers)
+    done = await tx.rows(statements.accept_stored(), {"answers": rows})
+    return {JobId(row.id): row.attempt for row in done}
+
+
+def _facts(one: JobResult) -> tuple[int | str | None, ...]:
+    return copied_facts(one.result.reading)
+
+
+async def _count(tx: Tx, malformed: Sequence[JobResult]) -> dict[JobId, int]:
+    rows = await tx.rows(statements.count_attempt(), {"jobs": bind_rows((one.job,) for one in malformed)})
+    return {JobId(row.id): row.attempt for row in rows}
+
+
+async def _store(tx: Tx, taken: Sequence[JobResult], attempts: dict[JobId, int]) -> None:
+    seq = await tx.seq()
+    responses = [_response(one, attempts[one.job], seq, tx.now_ms) for one in taken]
+    await tx.many(statements.keep_response(), responses)
+    keys = bind_rows((one.job, attempts[one.job], 0) for one in taken)
+    numbers = {JobId(row.job_id): row.id for row in await tx.rows(statements.stored(), {"kept": keys})}
+    readings = [reading_row(numbers[one.job], seq, one.result.reading) for one in taken]
+    await tx.many(statements.add_reading(), readings)
+
+
+def _response(one: JobResult, attempt: int, seq: int, now_ms: int) -> dict[str, Any]:
+    packed = one.result.packed
+    return {
+        "job_id": one.job,
+        "attempt": attempt,
+        "turn": 0,
+        "accepted_seq": seq if one.result.readable else None,
+        "received_ms": now_ms,
+        "form": Form.RAW_RESPONSES,
+        "expected": int(one.result.expected),
+        "profile": one.result.profile,
+        "raw_bytes": packed.raw_bytes,
+        "raw_sha256": packed.raw_sha256,
+        "codec": packed.codec,
+        "raw": packed.raw,
+    }

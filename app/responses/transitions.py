@@ -1,0 +1,47 @@
+"""What a reparse changes, counted: from which verdict to which, and what of it is worse than before."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from app.model.verdicts import CAPTURED, Verdict
+
+USABLE = CAPTURED | {Verdict.NONE_EXPECTED}  # what an export takes
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Transition:
+    """From the verdict of the present reading to that of the new one; equal ones differ in texts or flags."""
+
+    before: Verdict
+    after: Verdict
+    accepted: bool  # of the answer that stands for its job; others are superseded, late, or were no answer
+
+    @property
+    def regression(self) -> bool:
+        """Whether a job's answer would be worse: no answer any more, not exported any more, or without its thought."""
+        if not self.accepted or self.before is self.after:
+            return False
+        lost = self.before in CAPTURED and self.after not in CAPTURED
+        return lost or self.after is Verdict.MALFORMED or (self.before in USABLE and self.after not in USABLE)
+
+
+@dataclass(slots=True)
+class Report:
+    """One dataset, read anew. `bodies` is the sum of unchanged, of all transitions, and of `overtaken`."""
+
+    name: str
+    applied: bool
+    bodies: int = 0
+    unchanged: int = 0
+    transitions: Counter[Transition] = field(default_factory=Counter)
+    finished: int = 0  # jobs without an answer that a stored body finishes
+    kept: int = 0  # regressions that were not written
+    overtaken: int = 0  # bodies that somebody else read anew, or removed, in the meantime
+
+    @property
+    def regressions(self) -> int:
+        return sum(count for transition, count in self.transitions.items() if transition.regression)
+
+    @property
+    def changed(self) -> int:
+        return self.transitions.total()

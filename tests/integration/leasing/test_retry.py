@@ -1,0 +1,146 @@
+"""A person asks again: the earlier answer stands until a new one is accepted, and nothing is deleted."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.leasing import retry as retrying
+from app.leasing.retry import Kind, Retry, Selection, retry, select
+from app.model.errors import UsageError
+from app.model.ids import DatasetId, JobId
+from app.model.lease import Cause, Settle
+from app.model.states import JobState
+from app.model.verdicts import Verdict
+from tests.integration.leasing.kit import Room, counters, in_room
+from tests.support.filled import chat
+
+CUT = chat("half a thought", finish="length")
+TRUNCATED = Selection(verdicts=(Verdict.TRUNCATED,))
+FAILED = Selection(states=(JobState.FAILED,))
+
+
+async def again(room: Room, dataset: DatasetId, selection: Selection, max_tokens: int | None = None) -> int:
+    return await retry(room.store, Retry(dataset, selection, max_tokens), await select(room.store, dataset, selection))
+
+
+async def truncated(room: Room) -> tuple[DatasetId, Any, Any]:
+    """A dataset whose one job was done by an answer that was cut; with it the lease and a worker."""
+    dataset = await room.dataset("a", 1)
+    worker = await room.worker()
+    (lease,) = await room.claim(worker)
+    await room.settle(await room.keep(lease, CUT), lease)
+    return dataset, lease, worker
+
+
+async def facts(room: Room, job: JobId) -> tuple[Any, ...]:
+    row = await room.job(job)
+    return row.state, row.verdict, row.attempt, row.tries, row.expiries, row.cause
+
+
+def test_a_new_answer_takes_the_place_of_the_earlier_one_which_is_kept(tmp_path: Path) -> None:
+    async def work(room: Room) -> None:
+        dataset, lease, worker = await truncated(room)
+        assert await again(room, dataset, TRUNCATED) == 1
+        assert await facts(room, lease.job) == ("ready", "truncated", 1, 0, 0, None)
+        assert await room.responses(lease.job) == {1: "accepted"}
+        (second,) = await room.claim(worker)
+        assert second.attempt == 2
+        assert await room.answer(second)
+        assert await facts(room, lease.job) == ("done", "split_from_content", 2, 0, 0, None)
+        assert await room.responses(lease.job) == {1: "superseded", 2: "accepted"}
+        assert await counters(room) == {"state:done": 1, "expected:split_from_content": 1, "tokens": 100}
+
+    in_room(tmp_path, work)
+
+
+def test_a_retry_that_fails_for_good_is_done_again_with_the_earlier_answer(tmp_path: Path) -> None:
+    async def work(room: Room) -> None:
+        dataset, lease, worker = await truncated(room)
+        before = await room.all("SELECT id, accepted_seq, superseded_seq FROM response")
+        assert await again(room, dataset, TRUNCATED) == 1
+        (second,) = await room.claim(worker)
+        assert await room.fail(second, Settle.GIVE_UP) is JobState.DONE
+        state, verdict, attempt, *_ = await facts(room, lease.job)
+        assert (state, verdict, attempt) == ("done", "truncated", 2)
+        assert await room.all("SELECT id, accepted_seq, superseded_seq FROM response") == before
+        assert await counters(room) == {"state:done": 1, "expected:truncated": 1, "tokens": 100}
+
+    in_room(tmp_path, work)
+
+
+def test_a_failed_job_starts_anew_but_for_its_fence(tmp_path: Path) -> None:
+    async def work(room: Room) -> None:
+        dataset = await room.dataset("a", 2, max_attempts=1)
+        worker = await room.worker()
+        one, other = await room.claim(worker)
+        assert await room.fail(one, counted=True) is JobState.FAILED
+        assert await room.fail(other, Settle.GIVE_UP) is JobState.FAILED
+        await room.execute("UPDATE job SET expiries = 2")
+        rejected = Selection(causes=(Cause.REJECTED,))
+        assert (await select(room.store, dataset, rejected)).kinds == {Kind(JobState.FAILED, "rejected"): 1}
+        assert await again(room, dataset, rejected) == 1
+        assert await facts(room, other.job) == ("ready", None, 1, 0, 0, None)
+        assert (await facts(room, one.job))[:4] == ("failed", None, 1, 1)
+        assert await again(room, dataset, FAILED) == 1
+        assert await room.all("SELECT count(*) FROM failure") == [(2,)]
+        assert await room.answer(one)  # an answer that comes after all: nobody has claimed since
+        left = {"state:done": 1, "state:ready": 1, "expected:split_from_content": 1, "tokens": 100}
+        assert await counters(room) == left
+
+    in_room(tmp_path, work)
+
+
+def test_a_lease_of_before_the_retry_cannot_finish_what_is_claimed_since(tmp_path: Path) -> None:
+    async def work(room: Room) -> None:
+        dataset = await room.dataset("a", 1)
+        worker = await room.worker()
+        (old,) = await room.claim(worker)
+        await room.fail(old, Settle.GIVE_UP)
+        await again(room, dataset, FAILED)
+        (new,) = await room.claim(await room.worker())
+        assert not await room.answer(old)
+        assert await room.answer(new)
+        assert await room.responses(new.job) == {1: "late", 2: "accepted"}
+
+    in_room(tmp_path, work)
+
+
+def test_only_the_chosen_jobs_of_the_dataset_move_whatever_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retrying, "PAGE", 3)
+
+    async def work(room: Room) -> None:
+        dataset = await room.dataset("a", 10)
+        await room.dataset("b", 4)
+        worker = await room.worker()
+        for place, lease in enumerate(await room.claim(worker)):
+            body = CUT if place % 2 == 0 else chat("thought</think>answer")
+            await room.settle(await room.keep(lease, body), lease)
+        selected = await select(room.store, dataset, TRUNCATED)
+        assert (selected.jobs, selected.kinds) == (5, {Kind(JobState.DONE, "truncated"): 5})
+        assert await again(room, dataset, TRUNCATED, max_tokens=9) == 5
+        states = "SELECT d.name, state, params, count(*) FROM job JOIN dataset d ON d.id = dataset_id GROUP BY 1, 2, 3"
+        assert await room.all(states) == [
+            ("a", "done", None, 5),
+            ("a", "ready", '{"max_tokens": 9}', 5),
+            ("b", "done", None, 4),
+        ]
+        assert await again(room, dataset, TRUNCATED) == 0
+        assert await room.all("SELECT kind, detail FROM event WHERE kind = 'retried'") == [
+            ("retried", '{"jobs": 5, "chosen": "truncated"}')
+        ]
+
+    in_room(tmp_path, work)
+
+
+def test_a_selection_must_be_one() -> None:
+    for wrong in (
+        {},
+        {"states": (JobState.READY,)},
+        {"states": (JobState.FAILED,), "verdicts": (Verdict.MISSING,)},
+        {"verdicts": (Verdict.MISSING,), "causes": (Cause.REJECTED,)},
+    ):
+        with pytest.raises(UsageError):
+            Selection(**wrong)  # type: ignore[arg-type]

@@ -1,0 +1,142 @@
+"""`thinkledger retry NAME`: new attempts for jobs by filter."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import click
+import typer
+
+from app.model.errors import Refused
+from app.model.exits import Exit
+from app.model.lease import Cause
+from app.model.states import Event, JobState, sources
+from app.model.verdicts import Verdict
+from worker import cli_context
+
+if TYPE_CHECKING:
+    from app.leasing.retry import Selected, Selection
+
+STATES = [str(state) for state in sources(Event.RETRY)]
+VERDICTS = [str(verdict) for verdict in Verdict]
+CAUSES = [str(cause) for cause in Cause]
+
+
+def register(app: typer.Typer) -> None:
+    app.command("retry", help=HELP)(retry)
+
+
+HELP = """Ask jobs again, chosen by state, verdict or cause. Earlier answers stand until a new one is accepted.
+
+Example: thinkledger retry B1_glaive --verdict truncated --max-tokens 32768 --dry-run
+"""
+
+
+def retry(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="The dataset.", show_default=False)],
+    state: Annotated[
+        list[str] | None, typer.Option(click_type=click.Choice(STATES), help="Jobs in this state; repeat for several.")
+    ] = None,
+    verdict: Annotated[
+        list[str] | None,
+        typer.Option(click_type=click.Choice(VERDICTS), help="Done jobs with this verdict; repeat for several."),
+    ] = None,
+    cause: Annotated[
+        list[str] | None,
+        typer.Option(click_type=click.Choice(CAUSES), help="Failed jobs with this cause; repeat for several."),
+    ] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Token limit of these jobs from now on.")] = None,
+    expect: Annotated[int | None, typer.Option(min=0, help="Change nothing unless exactly so many are chosen.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; show how many would be.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Make the chosen jobs ready again."""
+    from app.leasing.retry import Selection
+
+    selection = Selection(
+        tuple(map(JobState, state or ())), tuple(map(Verdict, verdict or ())), tuple(map(Cause, cause or ()))
+    )
+    settings = cli_context.context(ctx)
+    run = _Run(settings, name, selection, max_tokens, expect, yes, as_json)
+    cli_context.run(run.dry if dry_run else run.real)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One call of the command."""
+
+    settings: cli_context.Globals
+    name: str
+    selection: Selection
+    max_tokens: int | None
+    expect: int | None
+    yes: bool
+    as_json: bool
+
+    async def dry(self) -> Exit:
+        """Show what would be asked again."""
+        from app.leasing.datasets import dataset_of
+        from app.leasing.retry import select
+        from app.store.store import open_store
+
+        async with open_store(self.settings.db) as store:
+            dataset = await dataset_of(store, self.name)
+            selected = await select(store, dataset.id, self.selection)
+        self._show(selected, None)
+        self._check(selected)
+        return Exit.DONE
+
+    async def real(self) -> Exit:
+        """Ask again, after a person's word."""
+        from app.leasing.datasets import dataset_of
+        from app.leasing.retry import Retry, retry, select
+        from app.store.store import open_store
+
+        async with open_store(self.settings.db) as store:
+            dataset = await dataset_of(store, self.name)
+            selected = await select(store, dataset.id, self.selection)
+            self._check(selected)
+            if selected.jobs:
+                self._confirm(selected)
+            moved = await retry(store, Retry(dataset.id, self.selection, self.max_tokens), selected)
+        self._show(selected, moved)
+        return Exit.DONE if moved == selected.jobs else Exit.INCOMPLETE
+
+    def _check(self, selected: Selected) -> None:
+        if self.expect is not None and selected.jobs != self.expect:
+            raise Refused(f"--expect {self.expect:,}: {selected.jobs:,} jobs are chosen. Nothing was changed.")
+
+    def _confirm(self, selected: Selected) -> None:
+        if self.yes:
+            return
+        question = f"{self.name}: ask {selected.jobs:,} jobs again?"
+        if not (self.settings.ask and sys.stdin.isatty()):
+            raise Refused(f"{question} Say so with --yes; --dry-run shows which. Nothing was changed.")
+        for line in _kinds(selected):
+            cli_context.say(line)
+        if not typer.confirm(question, err=True):
+            raise Refused("Nothing was changed.")
+
+    def _show(self, selected: Selected, moved: int | None) -> None:
+        if self.as_json:
+            kinds = [{"state": one.state, "why": one.why, "n": n} for one, n in selected.kinds.most_common()]
+            facts = {"dataset": self.name, "chosen": selected.jobs, "retried": moved or 0, "kinds": kinds}
+            cli_context.put_json(facts | {"max_tokens": self.max_tokens, "dry_run": moved is None})
+            return
+        done = f"{selected.jobs:,} jobs would be asked again" if moved is None else f"{moved:,} jobs are ready again"
+        cli_context.put(f"{self.name}: {done}")
+        for line in _kinds(selected):
+            cli_context.put(line)
+        if moved is not None and moved != selected.jobs:
+            cli_context.say(f"{selected.jobs - moved:,} of those chosen had moved meanwhile and were left alone.")
+
+
+def _kinds(selected: Selected) -> Iterator[str]:
+    """The chosen jobs by kind, the largest numbers first."""
+    for kind, count in selected.kinds.most_common():
+        yield f"  {kind.state}{f' {kind.why}' if kind.why else ''}  {count:,}"
