@@ -98,7 +98,7 @@ class Endpoint:
         except openai.APIStatusError as error:
             self.last_byte_s = time.monotonic()
             return self._answer(error.response.content, error.status_code, error.response.headers, requested_ms)
-        except (openai.APIConnectionError, httpx2.HTTPError) as error:
+        except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError) as error:
             raise translate(error, bytes(received)) from error
         except UnicodeEncodeError as error:
             raise AskFailed(Cause.UNSENDABLE, f"the request cannot be written as UTF-8: {error}") from error
@@ -128,7 +128,7 @@ class Endpoint:
                 )
         except openai.APIStatusError as error:
             response = error.response
-        except (openai.APIConnectionError, httpx2.HTTPError) as error:
+        except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError) as error:
             raise translate(error, b"") from error
         except TimeoutError as error:
             raise AskFailed(Cause.TIMED_OUT, f"GET {path}: nothing within {timeout_s:g} s") from error

@@ -79,7 +79,11 @@ class Rescuer:
         """Whether the beat stood still for a TTL; our own commit just now proves that the store could be written."""
         if (time.monotonic() - self._seen[other.id].since_s) * 1000 < other.ttl_ms:
             return False
+        asked_s = time.monotonic()
         await self.tools.store.write(renew, self.worker, first=True)
+        if time.monotonic() - asked_s > max(LOOK_EVERY_S, other.ttl_ms / 4000):  # the store was locked, for it too
+            self._seen[other.id].since_s = time.monotonic()
+            return False
         return all(now.beat == other.beat for now in await open_workers(self.tools.store) if now.id == other.id)
 
     async def _rescue(self, other: OpenWorker) -> None:

@@ -56,15 +56,15 @@ async def listen(ending: Ending, grace_s: float, log: Log) -> None:
     """Turn signals into an ending: drain for at most `grace_s`, then release."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for number in signals:
-            if ending.draining:
-                log.info("releasing", reason=number.name)
-                ending.release_now()
-                return
-            log.info("draining", reason=number.name, grace_s=grace_s)
+            already = ending.draining
             ending.drain(Exit.TERMINATED if number == signal.SIGTERM else Exit.INTERRUPTED)
+            if not already:
+                log.info("draining", reason=number.name, grace_s=grace_s)
             break
-        with anyio.move_on_after(grace_s):
-            async for number in signals:
-                log.info("releasing", reason=number.name)
-                break
-    ending.release_now()
+        if not already:
+            with anyio.move_on_after(grace_s):
+                await anext(signals)
+        log.info("releasing", reason=number.name)
+        ending.release_now()
+        async for number in signals:
+            log.warning("still_storing", reason=number.name, advice="answers that are paid for are being stored")

@@ -141,7 +141,7 @@ async def _work(feeder: Feeder, tools: Tools) -> None:
         work.start_soon(_give_up_when_told, work.cancel_scope, tools.ending)
         async with anyio.create_task_group() as slots:
             await feeder.run(slots)
-        if tools.ending.code is None and tools.ending.error is None and feeder.limit is not None:
+        if not tools.ending.draining and feeder.limit is not None:
             tools.ending.drain(Exit.DONE)
         work.cancel_scope.cancel()
 

@@ -50,16 +50,16 @@ class Watcher:
 
     async def _bring_up(self) -> None:
         pauses = iter(RETRY_S)
-        told = False
+        told: str | None = None
         while not self.ending.draining:
             reason = await self.look_closely()
             if self.server.is_well():
                 self.log.info("endpoint_up", endpoint=self.server.endpoint.base_url, model=self.server.default_model)
                 self.pool.wake()
                 return
-            if not told:
+            if reason != told:
                 self.log.warning("endpoint_not_ready", endpoint=self.server.endpoint.base_url, reason=reason)
-                told = True
+                told = reason
             await anyio.sleep(next(pauses, RETRY_S[-1]))
         await anyio.sleep_forever()
 

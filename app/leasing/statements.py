@@ -164,6 +164,16 @@ def release() -> ReturningUpdate[Any]:
     )
 
 
+@cache
+def release_all() -> Update:
+    """Give back whatever a worker that ends still holds: claims whose caller was cancelled before it saw them."""
+    return (
+        update(JOB)
+        .where(JOB.c.lease_worker == bindparam("worker"), JOB.c.state == text("'leased'"), not_(_unread()))
+        .values(state=JobState.READY, **_NO_LEASE)
+    )
+
+
 def _rest_ms() -> ColumnElement[int]:
     """How long a job rests after its n-th expired lease: doubling from ten seconds, ten minutes at most."""
     doublings = JOB.c.expiries + 1 - EXPIRIES_BEFORE_REST

@@ -75,6 +75,8 @@ async def _leave_one(tx: Tx, asked: Leave) -> bool:
     moved = await tx.run(
         statements.set_worker_state(), {"worker": asked.worker, "to_state": asked.state, "at_ms": at_ms}
     )
+    if asked.state == "stopped":
+        await tx.run(statements.release_all(), {"worker": asked.worker})
     await events.note(tx, f"worker_{asked.state}", worker=asked.worker)
     return moved == 1
 

@@ -56,3 +56,11 @@ def test_probe_exits_7_without_reasoning_and_5_without_a_server(product: Product
         product.run("probe", "--endpoint", simulator.url, code=7)
         url = simulator.url
     product.run("probe", "--endpoint", url, code=5)
+
+
+def test_probe_does_not_show_the_key_that_a_server_echoes(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROBE_KEY", "sk-canary-4321")
+    with Simulator("--persona", "http_401") as simulator:
+        for form in ([], ["--json"]):
+            said = product.run("probe", "--endpoint", simulator.url, "--api-key-env", "PROBE_KEY", *form, code=7)
+            assert b"canary" not in said.stdout + said.stderr

@@ -49,3 +49,17 @@ def test_answers_longer_than_the_grace_are_released(product: Product) -> None:
             running.signal(signal.SIGTERM)
             running.wait(143)
     assert product.rows("SELECT DISTINCT state, tries, expiries FROM job") == [("ready", 0, 0)]
+
+
+def test_whoever_is_told_to_stop_twice_leaves_no_lease(product: Product) -> None:
+    """Also when a claim was under way at that moment."""
+    product.import_prompts("stopping", prompts(300))
+    with Simulator("--latency", "fixed:0.05") as simulator:
+        with product.worker(simulator.url, "--concurrency", "32") as running:
+            wait_for(lambda: simulator.stats()["answers"] >= 32, "answers flow")
+            running.signal(signal.SIGTERM)
+            wait_for(lambda: "draining" in running.said(), "the first signal was heard")
+            running.signal(signal.SIGTERM)
+            running.wait(143)
+    assert product.count("leased") == 0
+    product.check_invariants()

@@ -102,16 +102,19 @@ async def _probe(url: str, n: int, config: DatasetConfig, settings: dict[str, An
             raise Unavailable(
                 f"{endpoint.base_url} cannot be asked: {error}. Check that it is up, then try again."
             ) from error
-    _show(endpoint.base_url, known.model.id, known.fingerprint, found, as_json=as_json)
+    _show(endpoint.base_url, known.model.id, known.fingerprint, found, settings["key"], as_json=as_json)
     return Exit.DONE if all(one.captured for one in found) else Exit.GATE
 
 
-def _show(url: str, model: str, fingerprint: dict[str, Any], found: list[Probe], *, as_json: bool) -> None:
+def _show(
+    url: str, model: str, fingerprint: dict[str, Any], found: list[Probe], key: str | None, *, as_json: bool
+) -> None:
     from app.progress.display import visible
 
     if as_json:
         answers = [
-            {"verdict": p.reading.verdict, "captured": p.captured, "where": p.where, "mode": p.mode} for p in found
+            {"verdict": p.reading.verdict, "captured": p.captured, "where": _without(key, p.where), "mode": p.mode}
+            for p in found
         ]
         cli_context.put_json({"endpoint": url, "model": model, "fingerprint": fingerprint, "answers": answers})
         return
@@ -119,6 +122,11 @@ def _show(url: str, model: str, fingerprint: dict[str, Any], found: list[Probe],
     for name, value in fingerprint.items():
         cli_context.put(f"  {name}: {value}")
     for one in found:
-        cli_context.put(f"{one.reading.verdict}: {one.where}\n  asked {one.mode}")
+        cli_context.put(f"{one.reading.verdict}: {_without(key, one.where)}\n  asked {one.mode}")
         cli_context.put(f"  reasoning: {visible(repr((one.reading.reasoning or '')[:200]))}")
         cli_context.put(f"  content:   {visible(repr((one.reading.content or '')[:200]))}")
+
+
+def _without(key: str | None, text: str) -> str:
+    """The text without our key, which some servers echo."""
+    return text.replace(key, "[secret]") if key else text

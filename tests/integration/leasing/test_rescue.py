@@ -91,7 +91,7 @@ def test_a_job_that_wears_out_is_done_where_an_earlier_answer_can_stand_in(tmp_p
     in_room(tmp_path, work)
 
 
-@pytest.mark.parametrize("holder", ["live", "draining", "stopped", "dead"])
+@pytest.mark.parametrize("holder", ["live", "draining", "dead"])
 def test_a_lease_past_its_deadline_is_taken_from_whoever_holds_it(tmp_path: Path, holder: str) -> None:
     async def work(room: Room) -> None:
         await room.dataset("a", 1)
@@ -108,6 +108,20 @@ def test_a_lease_past_its_deadline_is_taken_from_whoever_holds_it(tmp_path: Path
         assert await room.store.write(rescue_overdue, None) == 0
         row = await room.job(lease.job)
         assert (row.state, row.expiries, row.attempt) == ("ready", 1, 1)
+
+    in_room(tmp_path, work)
+
+
+def test_a_worker_that_stops_leaves_no_lease(tmp_path: Path) -> None:
+    """A claim whose caller was cancelled is committed all the same; nobody else would look at its jobs for hours."""
+
+    async def work(room: Room) -> None:
+        await room.dataset("a", 2)
+        worker = await room.worker()
+        leases = await room.claim(worker, 2)
+        await room.store.write(leave, Leave(worker, "stopped"))
+        rows = [await room.job(lease.job) for lease in leases]
+        assert [(row.state, row.expiries, row.attempt) for row in rows] == [("ready", 0, 1)] * 2
 
     in_room(tmp_path, work)
 
