@@ -10,7 +10,8 @@ from tests.support.simulator import Simulator
 def test_lost_answers_are_asked_again_with_more_tokens(product: Product) -> None:
     product.import_prompts("d", prompts(6))
     with Simulator("--fault", "no_thought@first:2") as simulator:
-        product.finish(simulator.url)
+        product.finish(simulator.url, code=7)  # the gate: two of six lost
+        product.run("datasets", "resume", "d")
         assert product.value("SELECT count(*) FROM job WHERE verdict = 'missing'") == 2
         choice = ("retry", "d", "--verdict", "missing")
         assert product.run(*choice, "--dry-run").stdout == b"d: 2 jobs would be asked again\n  done missing  2\n"
@@ -33,7 +34,8 @@ def test_lost_answers_are_asked_again_with_more_tokens(product: Product) -> None
 def test_a_retry_that_is_refused_leaves_the_earlier_answer(product: Product) -> None:
     product.import_prompts("d", prompts(3))
     with Simulator("--persona", "no_thought") as simulator:
-        product.finish(simulator.url)
+        product.finish(simulator.url, code=7)
+    product.run("datasets", "resume", "d")
     product.run("retry", "d", "--verdict", "missing", "--yes")
     with Simulator("--persona", "http_400") as simulator:
         product.finish(simulator.url)
