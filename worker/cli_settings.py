@@ -56,8 +56,9 @@ OF_ONE_CALL = frozenset(
         "yes",
     }
 )
-# The same for one command only: a setting for workers must not turn every probe into one that ends holds.
-OF_ONE_CALL_OF = frozenset({("probe", "dataset")})
+# The same for one command only: a setting for workers must not turn every probe into one that ends holds, and one for
+# imports must not stick to every job that is asked again.
+OF_ONE_CALL_OF = frozenset({("probe", "dataset"), ("retry", "max_tokens")})
 # Commands whose options are no settings: the server they start is a toy.
 TOYS = frozenset({"simulate", "demo"})
 NOT_FLAGS = frozenset({"THINKLEDGER_API_KEY", "THINKLEDGER_TOKEN"})
