@@ -1,6 +1,6 @@
 """Every rule is linear: a hostile body is read in the time of a friendly one, give or take a factor.
 
-The limit is generous, because machines differ; an algorithm that is quadratic misses it by a lot.
+It is CPU time, whatever else the machine does, and the limit is generous: what is quadratic would take minutes.
 """
 
 import json
@@ -11,7 +11,7 @@ import pytest
 from app.capture import Asked, read_body
 
 SIZE = 250_000
-LIMIT_S = 0.75
+LIMIT_CPU_S = 5.0
 CALL = "<|tool_call_begin|>f:0<|tool_call_argument_begin|>"
 
 HOSTILE = {
@@ -54,13 +54,13 @@ def test_fences_and_runs_of_every_length_are_read_in_time() -> None:
 
 def test_deep_nesting_is_given_up_at_once() -> None:
     for body in (b"[" * SIZE, b'{"a":' * SIZE, b'{"choices":' + b"[" * SIZE + b"]" * SIZE + b"}"):
-        started = time.perf_counter()
+        started = time.process_time()
         assert read_body(200, body, Asked()).flags == {"not_json"}
-        assert time.perf_counter() - started < LIMIT_S
+        assert time.process_time() - started < LIMIT_CPU_S
 
 
 def check(text: str, asked: Asked) -> None:
     body = json.dumps({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}).encode()
-    started = time.perf_counter()
+    started = time.process_time()
     read_body(200, body, asked)
-    assert time.perf_counter() - started < LIMIT_S
+    assert time.process_time() - started < LIMIT_CPU_S
