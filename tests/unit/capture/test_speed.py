@@ -1,6 +1,6 @@
 """Every rule is linear: a hostile body is read in the time of a friendly one, give or take a factor.
 
-It is CPU time, whatever else the machine does, and the limit is generous: what is quadratic would take minutes.
+It is CPU time, whatever else the machine does; an algorithm that is quadratic misses the limit by a lot.
 """
 
 import json
@@ -11,7 +11,7 @@ import pytest
 from app.capture import Asked, read_body
 
 SIZE = 250_000
-LIMIT_CPU_S = 5.0
+LIMIT_CPU_S = 0.75
 CALL = "<|tool_call_begin|>f:0<|tool_call_argument_begin|>"
 
 HOSTILE = {
