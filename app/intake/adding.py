@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from app.intake import statements
 from app.intake.matching import CROWD, Crowd, Matched, New, Repeats, Standing, names, plan
 from app.intake.results import Results, Taken, add_results
-from app.intake.rows import Row
+from app.intake.rows import Row, asked_content
 from app.model.errors import IntegrityFailure
 from app.model.ids import DatasetId
 from app.responses.imported import Result
@@ -116,9 +116,9 @@ def _short(batch: Batch, base_ids: set[str], found: Mapping[str, Sequence[Standi
     """Those of the base ids that have rows which none of the samples found is: further ones may be theirs."""
     if not base_ids:
         return set()
-    wanted = Counter((row.identity.base_id, row.identity.content_sha256) for row in batch.rows)
+    wanted = Counter((row.identity.base_id, row.content) for row in batch.rows)
     for base_id in base_ids:
-        wanted.subtract((base_id, sample.content_sha256) for sample in found[base_id] if batch.matched.leaves(sample))
+        wanted.subtract((base_id, sample.content) for sample in found[base_id] if batch.matched.leaves(sample))
     return {base_id for (base_id, _), count in wanted.items() if count > 0} & base_ids
 
 
@@ -134,7 +134,8 @@ async def _standing_in(tx: Tx, batch: Batch, windows: Sequence[tuple[str, int, i
     found: dict[str, list[Standing]] = {}
     for row in await tx.rows(statements.standing(), params):
         ours = row.source_id is not None and row.source_id == batch.source
-        found.setdefault(row.base_id, []).append(Standing(row.id, row.occurrence, row.content_sha256, ours))
+        content = asked_content(row.content_sha256, row.params)
+        found.setdefault(row.base_id, []).append(Standing(row.id, row.occurrence, content, ours))
     return found
 
 
@@ -177,7 +178,8 @@ def source_row(batch: Batch, now_ms: int) -> dict[str, int | str]:
 
 def _columns(sample_id: str, new: New) -> tuple[int | str | None, ...]:
     row, identity = new.row, new.row.identity
-    return sample_id, identity.base_id, new.occurrence, identity.content_sha256, row.messages, row.tools, row.line
+    content = identity.content_sha256
+    return sample_id, identity.base_id, new.occurrence, content, row.messages, row.tools, row.settings, row.line
 
 
 async def _free_names(tx: Tx, dataset: DatasetId, new: Sequence[New]) -> list[str]:

@@ -25,3 +25,4 @@ class Draft:
     tools: Json = None
     multimodal: bool = False  # pictures, sound or video beside the turns
     notes: tuple[str, ...] = ()
+    settings: dict[str, Json] | None = None  # keys of the request that this row overrides

@@ -30,7 +30,13 @@ class Row:
     messages: str
     tools: str | None
     notes: tuple[str, ...]
+    settings: str | None = None  # JSON of what this row overrides in its request
     result: bytes | None = None  # the whole line, where it holds an answer: the raw body
+
+    @property
+    def content(self) -> str:
+        """What makes two rows of one id the same: what is asked, and with which settings of its own."""
+        return asked_content(self.identity.content_sha256, self.settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,11 @@ class Reject:
     reason: str
     detail: str
     text: str  # the first 200 characters of its line
+
+
+def asked_content(sha256: str, settings: str | None) -> str:
+    """`Row.content`, from its parts."""
+    return sha256 if settings is None else f"{sha256} {settings}"
 
 
 def read_row(line: int, data: bytes, reading: Reading) -> Row | Reject:
@@ -65,15 +76,17 @@ def _row(line: int, data: bytes, reading: Reading) -> Row:
     try:
         messages = msgspec.json.encode(prompt.messages).decode()
         tools = None if prompt.tools is None else _sendable(_TOOLS.encode(prompt.tools))
+        settings = _sendable(_SETTINGS.encode(draft.settings)) if draft.settings else None
         _sendable(identity.base_id)
     except UnicodeEncodeError:
         raise RowRefused("lone_surrogate") from None
     result = data if format_.result else None
-    return Row(line, format_.name, identity, messages, tools, tuple(prompt.notes), result)
+    return Row(line, format_.name, identity, messages, tools, tuple(prompt.notes), settings, result)
 
 
 # Tools may hold whole numbers of any length, which msgspec does not write.
 _TOOLS = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_SETTINGS = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def _sendable(text: str) -> str:

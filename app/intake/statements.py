@@ -5,6 +5,7 @@ takes a scan of them for every batch (42,000 samples: 10 s instead of 10 ms).
 """
 
 from functools import cache
+from typing import Any
 
 from sqlalchemy import Integer, Text, bindparam, func, insert, select, update
 from sqlalchemy.sql import Select
@@ -33,7 +34,7 @@ def new_dataset() -> ReturningInsert[tuple[int]]:
 
 
 @cache
-def standing() -> Select[tuple[str, int, int, str, int]]:
+def standing() -> Select[Any]:
     """The samples under each base id whose occurrence lies after `used`, at most up to `until`; in order.
 
     The nulls of base ids without any are left out by a condition that SQLite cannot take as a reason to join the
@@ -41,7 +42,14 @@ def standing() -> Select[tuple[str, int, int, str, int]]:
     """
     bases = batch_rows("bases", base_id=str, used=int, until=int)
     return (
-        select(bases.c.base_id, SAMPLE.c.id, SAMPLE.c.occurrence, SAMPLE.c.content_sha256, SAMPLE.c.source_id)
+        select(
+            bases.c.base_id,
+            SAMPLE.c.id,
+            SAMPLE.c.occurrence,
+            SAMPLE.c.content_sha256,
+            SAMPLE.c.params,
+            SAMPLE.c.source_id,
+        )
         .outerjoin(
             SAMPLE,
             (SAMPLE.c.dataset_id == _DATASET)
@@ -117,6 +125,7 @@ def add_samples() -> Insert:
         content_sha256=str,
         messages=str,
         tools=str,
+        params=str,
         source_row=int,
     )
     columns = tuple(column.name for column in rows.c)

@@ -10,18 +10,19 @@ Row = dict[str, Json]
 
 def read_messages(row: Row) -> Draft:
     """`{"messages": [...], "tools"?, "system"?}`."""
-    return _draft(row, read_turns(without_nulls(row["messages"])))
+    return draft_of(row, read_turns(without_nulls(row["messages"])))
 
 
 def read_prompt(row: Row) -> Draft:
     """`{"prompt": text}`, or a list of messages under `prompt`."""
     prompt = row["prompt"]
     if isinstance(prompt, str):
-        return _draft(row, [Turn("user", prompt)])
-    return _draft(row, read_turns(without_nulls(prompt)))
+        return draft_of(row, [Turn("user", prompt)])
+    return draft_of(row, read_turns(without_nulls(prompt)))
 
 
-def _draft(row: Row, turns: list[Turn]) -> Draft:
+def draft_of(row: Row, turns: list[Turn]) -> Draft:
+    """The turns with what a row of any format may hold beside them: a system prompt, tools, media."""
     return Draft(
         with_system(row.get("system"), turns),
         without_nulls(row.get("tools")),
