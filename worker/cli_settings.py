@@ -49,6 +49,7 @@ OF_ONE_CALL = frozenset(
         "raw",
         "reason",
         "require_complete",
+        "resume",
         "state",
         "verdict",
         "version",

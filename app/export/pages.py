@@ -46,13 +46,21 @@ class Answered:
         )
 
 
-async def answers(store: Store, census: Census) -> AsyncIterator[list[Answered]]:
-    """Every accepted answer as of the census, in the order of import; a page may be empty."""
-    after, length = 0, FIRST_PAGE
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The answers of jobs that follow each other, up to and with the job at `until` in the order of import."""
+
+    answers: list[Answered]
+    until: int
+
+
+async def answers(store: Store, census: Census, after: int = 0) -> AsyncIterator[Page]:
+    """Every accepted answer as of the census whose job comes after `after`, in the order of import."""
+    length = FIRST_PAGE
     while after < census.last_ordinal:
         until = min(after + length, census.last_ordinal)
         rows = await _page(store, census, after, until)
-        yield [_answered(row, census) for row in rows]
+        yield Page([_answered(row, census) for row in rows], until)
         after, length = until, next_length(length, _stored_bytes(rows))
 
 

@@ -37,6 +37,7 @@ class ExportRequest:
     allow_uncaptured: bool = False
     require_complete: bool = False
     manifest: bool = True
+    resume: bool = False  # go on with what an export of the same file left that was cut off
 
     @property
     def manifest_path(self) -> Path | None:

@@ -1,7 +1,7 @@
 """The walk over all accepted answers of a census: each becomes a line, or a counted reason why not."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from app.export.census import IDS_LISTED, Census, LeftOut
@@ -45,23 +45,42 @@ class Walked:
         return dict(census.without_answer) | dict(self.left)
 
 
+async def _pass(_until: int) -> None:
+    """Nobody waits for the ends of pages."""
+
+
 async def walk(
-    store: Store, census: Census, taking: Taking, sink: Sink, on_rows: Callable[[int], None] = lambda _rows: None
+    store: Store,
+    census: Census,
+    taking: Taking,
+    sink: Sink,
+    walked: Walked | None = None,
+    after: int = 0,
+    on_page: Callable[[int], Awaitable[None]] = _pass,
 ) -> Walked:
-    """Write every line to the sink. The jobs of the census are accounted for to the last one, or this raises."""
-    walked = await write_lines(store, census, taking, sink, on_rows)
+    """Write every line to the sink. The jobs of the census are accounted for to the last one, or this raises.
+
+    `walked` and `after` are what an export met that was cut off; `on_page` is told the ordinal that each page ends at.
+    """
+    walked = await write_lines(store, census, taking, sink, walked, after, on_page)
     _check(census, walked)
     return walked
 
 
 async def write_lines(
-    store: Store, census: Census, taking: Taking, sink: Sink, on_rows: Callable[[int], None] = lambda _rows: None
+    store: Store,
+    census: Census,
+    taking: Taking,
+    sink: Sink,
+    walked: Walked | None = None,
+    after: int = 0,
+    on_page: Callable[[int], Awaitable[None]] = _pass,
 ) -> Walked:
     """The same without the account: as of an older seq, nobody knows any more what was not answered then."""
-    walked = Walked()
-    async for page in answers(store, census):
-        sink.write(line for answer in page if (line := _take(walked, answer, taking)) is not None)
-        on_rows(walked.rows)
+    walked = Walked() if walked is None else walked
+    async for page in answers(store, census, after):
+        sink.write(line for answer in page.answers if (line := _take(walked, answer, taking)) is not None)
+        await on_page(page.until)
     return walked
 
 

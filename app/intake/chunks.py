@@ -65,7 +65,7 @@ def chunks(lines: Lines, reading: Reading, limit: int | None) -> Iterator[Chunk]
 
 def _take(chunk: Chunk, line: Line, reading: Reading) -> None:
     if line.fault is not None:
-        chunk.rejects.append(Reject(line.number, line.fault, "", beginning(line.data)))
+        chunk.rejects.append(Reject(line.number, line.fault, line.detail, beginning(line.data)))
         return
     row = read_row(line.number, line.data, reading)
     if isinstance(row, Row):

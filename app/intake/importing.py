@@ -10,7 +10,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 
 from app.intake.adding import Batch, Outcome, add_batches
 from app.intake.chunks import Chunk, Tally, chunks
-from app.intake.dataset import Target, check_name, prepare
+from app.intake.dataset import Target, check_name, find
 from app.intake.finishing import End, finish
 from app.intake.lines import STDIN, Lines, open_lines
 from app.intake.matching import Matched
@@ -40,7 +40,7 @@ async def import_file(store: Store, request: ImportRequest, progress: Callable[[
         SideFile(places(request.path, request.dataset, folder)) as out,
         SideFile(places(request.path, request.dataset, folder, UNCAPTURED)) as uncaptured,
     ):
-        target = await store.write(prepare, request)
+        target = await find(store, request)
         run = _Import(store, request, target, lines, out, uncaptured, progress)
         send, receive = anyio.create_memory_object_stream[Chunk](_AHEAD)
         async with anyio.create_task_group() as tasks:
@@ -104,7 +104,9 @@ class _Import:
         self._progress = progress
         self._matched = Matched()
         self._tally = Tally()
+        self._dataset = target.id
         self._source: int | None = None
+        self._damage: str | None = None
         self._rows = self._added = self._present = self._dropped = self._rejected = self._repeated = 0
 
     async def take(self, chunk: Chunk) -> None:
@@ -115,6 +117,7 @@ class _Import:
         refused = await self._add(chunk.rows) if chunk.rows else []
         self._rejected += len(refused)
         rejects = sorted(chunk.rejects + refused, key=lambda reject: reject.line)
+        self._damage = next((reject.detail for reject in rejects if reject.reason == "damaged_file"), self._damage)
         self._tally.add_rejects(rejects)
         self._out.write([record(reject) for reject in rejects])
         self._progress(Progress(chunk.bytes_read, self._lines.size, self._rows, self._added, self._rejected))
@@ -123,7 +126,7 @@ class _Import:
         """Add what is new; the rows that the store's contents forbid."""
         read = await to_thread.run_sync(_read_results, rows, self._target.config)
         outcome = await self._store.write(add_batches, self._batch(rows, read))
-        self._source = outcome.source
+        self._dataset, self._source = outcome.dataset, outcome.source
         self._matched.add(outcome.matched, outcome.crowds)
         self._added += outcome.added
         self._present += len(outcome.matched)
@@ -142,13 +145,12 @@ class _Import:
 
     def _batch(self, rows: list[Row], read: Mapping[int, Result] | None = None) -> Batch:
         return Batch(
-            self._target.id,
+            self._request,
+            self._dataset,
             self._source,
-            self._request.source_name,
             self._target.rank,
             rows,
             self._matched,
-            self._request.repeats,
             self._rows,
             self._rejected,
             read or {},
@@ -156,8 +158,11 @@ class _Import:
 
     async def finish(self) -> ImportReport:
         """Write down what the file was, and report."""
+        self._out.end()
+        self._uncaptured.end()
         report = self._report()
-        await self._store.write(finish, End(self._batch([]), report))
+        if self._dataset is not None:
+            await self._store.write(finish, End(self._batch([]), report))
         return report
 
     def _report(self) -> ImportReport:
@@ -165,7 +170,7 @@ class _Import:
             dataset=self._request.dataset,
             file=self._request.source_name,
             sha256=self._lines.sha256,
-            created=self._target.created,
+            created=self._target.id is None and self._dataset is not None,
             rows=self._rows,
             added=self._added,
             present=self._present,
@@ -175,6 +180,7 @@ class _Import:
             formats=dict(self._tally.formats),
             notes=dict(self._tally.notes),
             reasons=dict(self._tally.reasons),
+            damage=self._damage,
             rejects=self._out.path,
             results=dict(self._results),
             uncaptured=self._uncaptured.path,

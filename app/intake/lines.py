@@ -17,6 +17,7 @@ from typing import Protocol
 import zstandard
 
 from app.intake.strict_json import MAX_BYTES
+from app.model.errors import ResourceExhausted
 
 STDIN = "-"
 _CHUNK = 2**18
@@ -35,13 +36,15 @@ class Line:
     number: int  # from 1; blank lines count
     data: bytes
     fault: str | None = None
+    detail: str = ""
 
 
 class Lines:
     """The lines of an open file, and what is known of the file when they have been read."""
 
-    def __init__(self, raw: io.RawIOBase, size: int | None) -> None:
+    def __init__(self, raw: io.RawIOBase, size: int | None, name: str) -> None:
         self.size = size  # bytes, where it is known beforehand
+        self.name = name
         self._meter = _Meter(raw)
         self._whole = False
 
@@ -56,16 +59,28 @@ class Lines:
 
     def __iter__(self) -> Iterator[Line]:
         source = io.BufferedReader(self._meter, _CHUNK)
-        file = _decompressed(source, source.peek(4)[:4])
         number = 0
         try:
+            file = _decompressed(source, source.peek(4)[:4])
             while data := file.readline(MAX_BYTES + 2):
                 number += 1
                 yield _line(number, data.removeprefix(_BOM) if number == 1 else data, file)
         except _DAMAGE as error:
-            yield Line(number + 1, str(error).encode(), "damaged_file")
+            yield Line(number + 1, b"", "damaged_file", self._damage(source.tell(), error))
             return
+        except OSError as error:
+            raise ResourceExhausted(
+                f"{self.name} could not be read after line {number:,}: {error.strerror}. What was read before is kept; "
+                "run the import again."
+            ) from error
         self._whole = True
+
+    def _damage(self, read_bytes: int, error: Exception) -> str:
+        """Where a compressed file ends to make sense; a reader is ahead of the damage by less than 16 KiB."""
+        of_all = "" if self.size is None else f" of {self.size:,}"
+        sums = "CRC" in str(error) or "checksum" in str(error)
+        anywhere = "; its check sum comes last, so any row of it may be damaged" if sums else ""
+        return f"{self.name} cannot be unpacked beyond byte {read_bytes:,}{of_all}: {error}{anywhere}"
 
 
 @contextmanager
@@ -73,10 +88,14 @@ def open_lines(path: str) -> Iterator[Lines]:
     """The lines of the file at `path`, or of standard input for `-`."""
     if path == STDIN:
         with _Stoppable(0, closefd=False) as raw:
-            yield Lines(raw, None)
+            yield Lines(raw, None, "standard input")
         return
-    with _Stoppable(path) as raw:
-        yield Lines(raw, Path(path).stat().st_size or None)
+    try:
+        opened = _Stoppable(path)
+    except OSError as error:
+        raise ResourceExhausted(f"{path} cannot be read: {error.strerror}.") from error
+    with opened as raw:
+        yield Lines(raw, Path(path).stat().st_size or None, Path(path).name)
 
 
 def _line(number: int, data: bytes, file: _Readable) -> Line:
@@ -128,6 +147,10 @@ class _Meter(io.RawIOBase):
 
     def readable(self) -> bool:
         return True
+
+    def tell(self) -> int:
+        """The place in the file, from which the buffer above takes what nobody has read yet."""
+        return self.count
 
     def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
         count = self._raw.readinto(buffer) or 0

@@ -64,6 +64,7 @@ class ImportReport:
     notes: Mapping[str, int]
     reasons: Mapping[str, int]
     rejects: Path | None  # where the rejected rows are written down
+    damage: str | None = None  # where a compressed file ends to make sense
     results: Mapping[str, int] = field(default_factory=dict)  # answers of an old run that were taken, by verdict
     uncaptured: Path | None = None  # where those without usable reasoning are written down
 

@@ -175,6 +175,24 @@ def finish_source() -> Update:
 
 
 @cache
+def end_cut_off() -> Update:
+    """Earlier files of that name whose import was cut off: this one has read what they did, so nothing of them is open.
+
+    Their hash stays null: they were not read to their end. One that is still running closes its row again itself.
+    """
+    return (
+        update(SOURCE)
+        .where(
+            SOURCE.c.dataset_id == _DATASET,
+            SOURCE.c.name == bindparam("file_name", type_=Text()),
+            SOURCE.c.finished_ms.is_(None),
+            SOURCE.c.id < _SOURCE,
+        )
+        .values(finished_ms=bindparam("at_ms", type_=Integer()))
+    )
+
+
+@cache
 def source_of_content() -> Select[tuple[int]]:
     """The sources of a dataset that are these very bytes."""
     return select(SOURCE.c.id).where(

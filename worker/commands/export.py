@@ -43,6 +43,9 @@ def export(
     zstd: Annotated[bool, typer.Option("--zstd", help="Compress with zstd, as a name in .zst does.")] = False,
     limit: Annotated[int | None, typer.Option(min=0, help="At most so many rows.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an export that was cut off, as of the moment it began.")
+    ] = False,
     allow_incomplete: Annotated[
         bool,
         typer.Option("--allow-incomplete", help="Exit with 0 although rows are not there yet or lost their reasoning."),
@@ -66,6 +69,8 @@ def export(
         return
     from app.export.request import ExportRequest, Only
 
+    if resume and output == STDOUT:
+        raise UsageError("--resume goes on with a file, so it does not go with -o -.")
     packing = _packing(output, gzip=gzip, zstd=zstd)
     requests = [
         ExportRequest(
@@ -75,6 +80,7 @@ def export(
             packing=packing,
             limit=limit,
             overwrite=overwrite,
+            resume=resume,
             allow_uncaptured=allow_uncaptured,
             require_complete=require_complete,
             manifest=not no_manifest,
@@ -152,7 +158,14 @@ class _Talk:
             for line in _census(census, request):
                 self._say(line)
 
-        return Listener(on_census, _counting() if self._settings.live_progress else lambda _rows: None)
+        def on_resume(rows: int) -> None:
+            self._say(f"{request.dataset}: goes on after {rows:,} rows of an export that was cut off")
+
+        def on_unrecorded(error: Exception) -> None:
+            cli_context.say(f"The file is whole, but the store could not note it down: {error}")
+
+        on_rows = _counting() if self._settings.live_progress else lambda _rows: None
+        return Listener(on_census, on_resume, on_rows, on_unrecorded)
 
     def is_whole(self, report: "Report") -> bool:
         """Whether nothing is left out that was not asked to be left out."""

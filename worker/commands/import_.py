@@ -170,6 +170,8 @@ def _summary(report: ImportReport, added: str) -> str:
         lines += _counted("results", report.results)
     if report.uncaptured is not None:
         lines.append(f"results without usable reasoning: {report.uncaptured}")
+    if report.damage is not None:
+        lines.append(f"damaged: {report.damage}; the rows before it are kept")
     if report.rejects is not None:
         lines.append(f"rejected rows: {report.rejects}")
     return "\n".join(lines)
