@@ -12,10 +12,10 @@ from app.intake.adding import Batch, Outcome, add_batches
 from app.intake.chunks import Chunk, Tally, chunks
 from app.intake.dataset import Target, check_name, find
 from app.intake.finishing import End, finish
-from app.intake.lines import STDIN, Lines, open_lines
+from app.intake.lines import STDIN, Rows, open_lines
 from app.intake.matching import Matched
 from app.intake.rejects import UNCAPTURED, SideFile, places, record
-from app.intake.request import ImportReport, ImportRequest, Progress, is_lines
+from app.intake.request import ImportReport, ImportRequest, Progress, is_readable
 from app.intake.results import Taken
 from app.intake.rows import Reject, Row
 from app.model.config import DatasetConfig
@@ -52,16 +52,17 @@ async def import_file(store: Store, request: ImportRequest, progress: Callable[[
 
 
 def check_file(path: str) -> None:
-    """Refuse what is no readable file of lines, before anything is made for it."""
+    """Refuse what is no readable file of rows, before anything is made for it."""
     if path == STDIN:
         return
     if not Path(path).exists():
         raise NotFound(f"There is no file {path}.")
     if Path(path).is_dir():
         raise UsageError(f"{path} is a folder. Import its files one by one.")
-    if not is_lines(path):
+    if not is_readable(path):
         raise UsageError(
-            f"{path}: only JSON lines can be imported (.jsonl, plain, gzip or zstd). Convert it to one object a line."
+            f"{path}: files of this kind are not read. Read are .jsonl, .json, .csv, .tsv, .traj (each plain, gzip or "
+            "zstd) and .parquet."
         )
 
 
@@ -89,7 +90,7 @@ class _Import:
         store: Store,
         request: ImportRequest,
         target: Target,
-        lines: Lines,
+        lines: Rows,
         out: SideFile,
         uncaptured: SideFile,
         progress: Callable[[Progress], None],

@@ -38,6 +38,7 @@ class Line:
     number: int  # from 1: of its line, blank ones included, or of its place in an array or table
     data: bytes
     fault: str | None = None
+    detail: str = ""
 
 
 Split = Callable[[Readable], Iterator[Line]]
@@ -118,12 +119,23 @@ def _members(file: Readable, buffer: bytes) -> Iterator[Line]:
     number = 0
     while True:
         yield from (Line(number := number + 1, data, fault) for data, fault in scan.feed(buffer))
-        if scan.closed:
-            return
         buffer = file.read(CHUNK)
-        if not buffer:
+        if scan.closed or not buffer:
             break
-    yield Line(number + 1, scan.rest(), "cut_array")
+    if not scan.closed:
+        yield Line(number + 1, scan.rest(), "cut_array")
+        return
+    yield from _after(file, number + 1, scan.rest() + buffer)
+
+
+def _after(file: Readable, number: int, rest: bytes) -> Iterator[Line]:
+    """The file to its end, which its hash needs; after an array comes nothing but what closes its object."""
+    found = b""
+    while rest:
+        found = found or rest.strip(b" \t\r\n}")
+        rest = file.read(CHUNK)
+    if found:
+        yield Line(number, found[:1000], "after_array")
 
 
 class _Scan:
@@ -156,7 +168,8 @@ class _Scan:
                 self.closed = True
                 if self._held[begin : token.start()].strip():
                     yield self._member(begin, token.start())
-                return
+                begin = token.end()
+                break
         else:
             self._at = len(self._held)
         self._keep(begin)
@@ -164,6 +177,8 @@ class _Scan:
     def _member(self, begin: int, end: int) -> tuple[bytes, str | None]:
         data, fault = self._held[begin:end].strip(), "too_large" if self._too_large else None
         self._too_large = False
+        if not data:
+            fault = "not_json"
         if len(data) > MAX_BYTES:
             fault = "too_large"
         return (data if fault is None else data[:1000]), fault
@@ -176,13 +191,15 @@ class _Scan:
             self._held, self._at = self._held[:1000] + self._held[self._at :], 1000
 
     def rest(self) -> bytes:
+        """What is read and belongs to no member: the one that is open, or what follows the array."""
         return self._held.strip()[:1000]
 
 
 def rows_of_table(file: Readable, delimiter: str) -> Iterator[Line]:
     """The rows of a table with a header, quotes as in RFC 4180; an empty cell counts as absent."""
     csv.field_size_limit(MAX_BYTES)
-    text = io.TextIOWrapper(_Raw(file), "utf-8-sig", errors="surrogateescape", newline="")
+    raw = _Raw(file)
+    text = io.TextIOWrapper(raw, "utf-8-sig", errors="surrogateescape", newline="")  # type: ignore[type-var]
     rows = csv.reader(text, delimiter=delimiter, strict=True)
     header = next(rows, [])
     number = 0
@@ -191,7 +208,7 @@ def rows_of_table(file: Readable, delimiter: str) -> Iterator[Line]:
         try:
             cells = next(rows, None)
         except csv.Error as error:
-            yield Line(number, str(error).encode(), "bad_table")
+            yield Line(number, b"", "bad_table", str(error))
             continue
         if cells is None:
             return
@@ -203,12 +220,12 @@ def _table_row(number: int, header: list[str], cells: list[str]) -> Line:
         return Line(number, b"")
     if len(cells) != len(header):
         found = f"{len(cells)} cells, but the header has {len(header)}"
-        return Line(number, found.encode(), "bad_table")
+        return Line(number, ",".join(cells).encode("utf-8", "surrogateescape")[:1000], "bad_table", found)
     filled = {name: cell for name, cell in zip(header, cells, strict=True) if cell}
     return Line(number, json.dumps(filled, ensure_ascii=False).encode("utf-8", "surrogateescape"))
 
 
-class _Raw(io.RawIOBase):
+class _Raw(io.BufferedIOBase):
     """A readable as the standard library wants it."""
 
     def __init__(self, file: Readable) -> None:
@@ -217,7 +234,5 @@ class _Raw(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
-        data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+    def read1(self, size: int = -1, /) -> bytes:
+        return self._file.read(size)

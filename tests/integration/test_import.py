@@ -320,7 +320,7 @@ def test_settings_said_again_must_be_the_stored_ones(tmp_path: Path, file: Path)
     [
         ("d", "absent.jsonl", NotFound),
         ("d", ".", UsageError),
-        ("d", "rows.parquet", UsageError),
+        ("d", "rows.xlsx", UsageError),
         ("d", "store/t.db", Refused),
         ("../d", "rows.jsonl", UsageError),
         ("d\n", "rows.jsonl", UsageError),
@@ -330,7 +330,7 @@ def test_what_cannot_be_meant_changes_nothing(
     tmp_path: Path, file: Path, name: str, path: str, kind: type[Exception]
 ) -> None:
     file.write_bytes(prompts(["a"]))
-    (tmp_path / "rows.parquet").touch()
+    (tmp_path / "rows.xlsx").touch()
     with pytest.raises(BaseExceptionGroup) as raised:
         take(tmp_path, tmp_path / path, name=name)
     assert raised.group_contains(kind)
