@@ -101,6 +101,7 @@ class _Import:
         self._out = out
         self._uncaptured = uncaptured
         self._results: Counter[str] = Counter()
+        self._tries: dict[int, frozenset[str]] = {}
         self._progress = progress
         self._matched = Matched()
         self._tally = Tally()
@@ -141,6 +142,7 @@ class _Import:
         self._added += len(taken.fresh)
         self._present += len(taken.present) + len(taken.filled)
         self._results.update(taken.verdicts)
+        self._tries |= taken.tries
         self._uncaptured.write(taken.uncaptured)
 
     def _batch(self, rows: list[Row], read: Mapping[int, Result] | None = None) -> Batch:
@@ -154,6 +156,7 @@ class _Import:
             self._rows,
             self._rejected,
             read or {},
+            self._tries,
         )
 
     async def finish(self) -> ImportReport:
