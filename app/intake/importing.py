@@ -101,6 +101,7 @@ class _Import:
         self._out = out
         self._uncaptured = uncaptured
         self._results: Counter[str] = Counter()
+        self._answered = Matched()
         self._tries: dict[int, frozenset[str]] = {}
         self._progress = progress
         self._matched = Matched()
@@ -139,6 +140,7 @@ class _Import:
     def _count(self, taken: Taken) -> None:
         """A result that fills a job which was there adds no sample."""
         self._matched.add(taken.seen, {})
+        self._answered.add(taken.seen, {})
         self._added += len(taken.fresh)
         self._present += len(taken.present) + len(taken.filled)
         self._results.update(taken.verdicts)
@@ -156,6 +158,7 @@ class _Import:
             self._rows,
             self._rejected,
             read or {},
+            self._answered,
             self._tries,
         )
 

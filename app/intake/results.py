@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.intake import statements
+from app.intake.matching import Matched
 from app.intake.rejects import uncaptured
 from app.intake.rows import Reject, Row, beginning
 from app.model.ids import DatasetId, JobId
@@ -39,7 +40,7 @@ class Results:
     file: str
     rows: Sequence[Row]
     read: Mapping[int, Result]  # by line
-    met: Callable[[int, int | None], bool]  # sample key and source
+    answered: Matched  # samples that results of this file were for; a prompt of the same file is another matter
     tries: Mapping[int, frozenset[str]]  # by sample key, where a row of this file was no answer: the bodies it had
 
 
@@ -93,7 +94,7 @@ async def _give(tx: Tx, results: Results, rows: Sequence[Row], found: Mapping[st
     given = await take_results(tx, [one for _, _, one in fitting if one.job not in known])
     new = {row.line for row in taken.fresh}
     for row, sample, one in fitting:
-        again = row.line not in new and (sample.key in taken.seen or results.met(sample.key, sample.source_id))
+        again = row.line not in new and (sample.key in taken.seen or sample.key in results.answered)
         taken.seen.append(sample.key)
         further = _is_further_try(results, taken, sample.key, one)
         if one.job in given:

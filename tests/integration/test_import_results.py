@@ -108,6 +108,12 @@ def test_results_fill_the_jobs_of_prompts_that_are_there_already(product: Produc
     product.check_invariants()
 
 
+def test_a_prompt_and_its_result_in_one_file_are_the_same_again(product: Product) -> None:
+    prompt = {key: row("a")[key] for key in ("sample_id", "messages")}
+    assert bring(product, prompt, row("a"))["present"] == 1
+    assert bring(product, prompt, row("a"))["present"] == 2
+
+
 def test_thinking_that_was_off_is_said_with_the_dataset(product: Product) -> None:
     (product.folder / "old.jsonl").write_text(json.dumps(row("a", "plain answer")))
     product.run("import", "d", "old.jsonl", "--thinking", "off")
