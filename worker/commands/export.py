@@ -88,10 +88,7 @@ def export(
         for name in _names(dataset, output)
     ]
     talk = _Talk(settings, as_json=as_json, allow_incomplete=allow_incomplete, asked_for_captured=only is not None)
-    try:
-        cli_context.run(lambda: _export(settings.db, requests, talk))
-    except BrokenPipeError:  # `| head` has enough; click would end with 1
-        raise typer.Exit(cli_context.quiet_pipe()) from None
+    cli_context.run(lambda: _export(settings.db, requests, talk))
 
 
 def _names(dataset: list[str] | None, output: str | None) -> list[str]:
@@ -179,9 +176,14 @@ class _Talk:
         if self._as_json:
             self._object(request, report)
             return
+        from app.export.request import packing_of
         from app.progress import wording
 
         where = request.target or "stdout"
+        if request.target is not None and packing_of(request.target.name) is not request.packing:
+            self._say(
+                f"{where} holds {request.packing} data although its name does not say so, as --{request.packing} asks."
+            )
         self._say(
             f"{report.written.rows:,} rows, {wording.size(report.written.bytes)} written to {where} "
             f"as of seq {report.census.seq:,}; sha256 {report.written.sha256}"
