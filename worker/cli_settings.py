@@ -131,6 +131,14 @@ def paths(group: click.Group, words: str = "") -> Iterator[tuple[str, click.Comm
             yield path, command
 
 
+def every(group: click.Group) -> Iterator[tuple[str, click.Command]]:
+    """All commands below the group by their words, those whose options are no settings too."""
+    for name, command in group.commands.items():
+        yield name, command
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {words}", below) for words, below in every(command))
+
+
 def check(option: click.Option, name: str, said: dict[str, tuple[Any, str]]) -> None:
     """Refuse a value that the option cannot take, naming where it was said."""
     if name not in said:

@@ -8,6 +8,9 @@ from app.model.errors import UsageError
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
 _SIZES = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
+# The presets of app.export, spelled out so that help imports nothing heavy.
+PRESETS = ("run_inference", "messages", "specforge", "inline_think", "sharegpt", "openai_batch", "full")
+
 
 def seconds(text: str) -> float:
     """A duration: 90, 30s, 5m, 2h."""

@@ -165,7 +165,7 @@ def refuse(request: ExportRequest, census: Census) -> None:
 
 
 def _taking(request: ExportRequest) -> Taking:
-    return Taking(request.only, request.limit, request.allow_uncaptured)
+    return Taking(request.only, request.limit, request.allow_uncaptured, request.preset)
 
 
 def _report(census: Census, walked: Walked, written: Written, manifest_path: Path | None) -> Report:

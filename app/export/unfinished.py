@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from app.export.census import Census, LeftOut
+from app.export.presets import Preset
 from app.export.request import ExportRequest, Only, Packing
 from app.export.sink import Written
 from app.export.walk import Walked
@@ -28,6 +29,7 @@ class Asked:
     packing: Packing
     limit: int | None
     allow_uncaptured: bool
+    preset: Preset
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class Unfinished:
 def asked_of(request: ExportRequest) -> Asked:
     """What decides the bytes of the request's file."""
     return Asked(
-        version("thinkledger"), request.only, request.packing, request.limit, allow_uncaptured=request.allow_uncaptured
+        version("thinkledger"), request.only, request.packing, request.limit, request.allow_uncaptured, request.preset
     )
 
 
@@ -123,7 +125,7 @@ def refuse_other(unfinished: Unfinished, request: ExportRequest, store: tuple[st
         was = unfinished.asked
         raise UsageError(
             f"The unfinished export of {request.target} was begun by version {was.tool} for dataset {census.name} "
-            f"with --only {was.only}, limit {was.limit}, packing {was.packing}, "
+            f"with --preset {was.preset} --only {was.only}, limit {was.limit}, packing {was.packing}, "
             f"uncaptured {'allowed' if was.allow_uncaptured else 'refused'}. Say the same, or leave --resume out."
         )
 

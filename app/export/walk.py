@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from app.export.census import IDS_LISTED, Census, LeftOut
 from app.export.lines import line_of
 from app.export.pages import Answered, answers
+from app.export.presets import Preset
 from app.export.request import Only, lost_reasoning, takes
 from app.export.sink import Sink
 from app.model.errors import CaptureFailed, IntegrityFailure
@@ -24,6 +25,7 @@ class Taking:
     only: Only
     limit: int | None
     allow_uncaptured: bool
+    preset: Preset = Preset.RUN_INFERENCE
 
 
 @dataclass(slots=True)
@@ -103,7 +105,7 @@ def _take(walked: Walked, answer: Answered, taking: Taking) -> bytes | None:
     walked.endpoints[answer.endpoint] += 1
     walked.parser_versions.add(answer.parser_version)
     walked.with_tool_calls += exported.tool_calls is not None
-    return line_of(exported)
+    return line_of(exported, taking.preset)
 
 
 def _why_not(walked: Walked, answer: Answered, taking: Taking) -> str | None:

@@ -32,6 +32,8 @@ class Batch:
     rows_read: int  # of the file, these included
     rows_rejected: int
     results: Mapping[int, Result] = field(default_factory=dict)  # by line: answers of an earlier run, read
+    answered: Matched = field(default_factory=Matched)  # see Results, as the next
+    tries: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
     @property
     def into(self) -> DatasetId:
@@ -82,10 +84,7 @@ async def _add_results(tx: Tx, batch: Batch) -> tuple[int | None, Taken]:
         nonlocal source
         source = await _insert(tx, replace(batch, source=source), [New(row, 1) for row in rows])
 
-    def met(key: int, from_source: int | None) -> bool:
-        return key in batch.matched or (from_source is not None and from_source == source)
-
-    results = Results(batch.into, batch.request.source_name, batch.rows, batch.results, met)
+    results = Results(batch.into, batch.request.source_name, batch.rows, batch.results, batch.answered, batch.tries)
     taken = await add_results(tx, results, insert)
     return source, taken
 

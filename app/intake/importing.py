@@ -102,6 +102,8 @@ class _Import:
         self._out = out
         self._uncaptured = uncaptured
         self._results: Counter[str] = Counter()
+        self._answered = Matched()
+        self._tries: dict[int, frozenset[str]] = {}
         self._progress = progress
         self._matched = Matched()
         self._tally = Tally()
@@ -139,9 +141,11 @@ class _Import:
     def _count(self, taken: Taken) -> None:
         """A result that fills a job which was there adds no sample."""
         self._matched.add(taken.seen, {})
+        self._answered.add(taken.seen, {})
         self._added += len(taken.fresh)
         self._present += len(taken.present) + len(taken.filled)
         self._results.update(taken.verdicts)
+        self._tries |= taken.tries
         self._uncaptured.write(taken.uncaptured)
 
     def _batch(self, rows: list[Row], read: Mapping[int, Result] | None = None) -> Batch:
@@ -155,6 +159,8 @@ class _Import:
             self._rows,
             self._rejected,
             read or {},
+            self._answered,
+            self._tries,
         )
 
     async def finish(self) -> ImportReport:

@@ -98,6 +98,7 @@ class _Base:
         self.highest = standing[-1].occurrence if standing else crowd.used if crowd else 0
         self.used = crowd.used if crowd else 0
         self.contents = {crowd.content} if crowd else set()
+        self.first = crowd.content if crowd else standing[0].content if standing else None
         self.consumed: set[str] = set(self.contents)  # contents that this file has had already
         self.free: dict[str, deque[Standing]] = {}
         for sample in standing:
@@ -120,6 +121,7 @@ class _Base:
     def grow(self, content: str) -> int:
         """The number of a new sample."""
         self.highest += 1
+        self.first = content if self.first is None else self.first
         self.contents.add(content)
         self.used += self.highest == self.used + 1
         return self.highest
@@ -168,7 +170,8 @@ def _place(row: Row, base: _Base, made: Plan, repeats: Repeats) -> None:
 
 
 def _conflicts(row: Row, base: _Base) -> bool:
-    return row.identity.origin is Origin.EXPLICIT and bool(base.contents) and row.content not in base.contents
+    """The first content under an id is what it means. Others may stand there from rows whose prompt_id repeats."""
+    return row.identity.origin is Origin.EXPLICIT and base.first not in (None, row.content)
 
 
 def numbered(base_id: str, number: int) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.intake import statements
+from app.intake.matching import Matched
 from app.intake.rejects import uncaptured
 from app.intake.rows import Reject, Row, beginning
 from app.model.ids import DatasetId, JobId
@@ -28,6 +29,7 @@ class Taken:
     seen: list[int] = field(default_factory=list)  # keys of samples that rows of this file are
     verdicts: list[Verdict] = field(default_factory=list)  # of the answers that were stored
     uncaptured: list[bytes] = field(default_factory=list)  # lines of the report
+    tries: dict[int, frozenset[str]] = field(default_factory=dict)  # as `Results.tries`, with the rows of the batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,8 @@ class Results:
     file: str
     rows: Sequence[Row]
     read: Mapping[int, Result]  # by line
-    met: Callable[[int, int | None], bool]  # sample key and source
+    answered: Matched  # samples that results of this file were for; a prompt of the same file is another matter
+    tries: Mapping[int, frozenset[str]]  # by sample key, where a row of this file was no answer: the bodies it had
 
 
 async def add_results(tx: Tx, results: Results, insert: Callable[[Sequence[Row]], Any]) -> Taken:
@@ -91,16 +94,32 @@ async def _give(tx: Tx, results: Results, rows: Sequence[Row], found: Mapping[st
     given = await take_results(tx, [one for _, _, one in fitting if one.job not in known])
     new = {row.line for row in taken.fresh}
     for row, sample, one in fitting:
-        again = row.line not in new and (sample.key in taken.seen or results.met(sample.key, sample.source_id))
+        again = row.line not in new and (sample.key in taken.seen or sample.key in results.answered)
         taken.seen.append(sample.key)
+        further = _is_further_try(results, taken, sample.key, one)
         if one.job in given:
             _note(taken, row, one.result, sample.state, fresh=row.line in new)
+        elif one.job in known and (further or not again):
+            taken.present.append(row)
         elif again:
             taken.rejects.append(_again(row, sample, results.file))
-        elif one.job in known:
-            taken.present.append(row)
         else:
             taken.rejects.append(_answered(row, sample))
+        if one.job in given or one.job in known:
+            _remember(results, taken, sample.key, one)
+
+
+def _remember(results: Results, taken: Taken, key: int, one: JobResult) -> None:
+    """Of a stored body that is no answer, and of those after it: what tells a further try from the same row again."""
+    bodies = taken.tries.get(key) or results.tries.get(key, frozenset())
+    if bodies or not one.result.readable:
+        taken.tries[key] = bodies | {one.result.packed.raw_sha256}
+
+
+def _is_further_try(results: Results, taken: Taken, key: int, one: JobResult) -> bool:
+    """Whether an earlier row of the file was no answer to this sample, and this body is another than those since."""
+    bodies = taken.tries.get(key) or results.tries.get(key, frozenset())
+    return bool(bodies) and one.result.packed.raw_sha256 not in bodies
 
 
 def _same_question(row: Row, sample: Any) -> bool:

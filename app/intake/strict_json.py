@@ -106,6 +106,14 @@ def _children(parent: "dict[str, Json] | list[Json]") -> "list[Json]":
     return [None, *(parent.values() if isinstance(parent, dict) else parent)]
 
 
+_KINDS = ((bool, "a boolean"), (int | float, "a number"), (str, "a text"), (list, "a list"), (dict, "an object"))
+
+
+def kind_of(value: Json) -> str:
+    """What a value is, in words: `a number`."""
+    return next((word for kind, word in _KINDS if isinstance(value, kind)), "null")
+
+
 def without_nulls(value: Json) -> Json:
     """The value without the keys whose value is null (Arrow and parquet fill them in); members of lists stay."""
     if isinstance(value, dict):

@@ -191,6 +191,13 @@ def test_a_prompt_id_repeats_by_design(tmp_path: Path, file: Path) -> None:
     assert take(tmp_path, file).added == 0
 
 
+def test_an_id_means_its_first_content_even_where_a_prompt_id_is_the_same_word(tmp_path: Path, file: Path) -> None:
+    file.write_bytes(lines({"id": "p", "prompt": "a"}, {"id": "p", "prompt": "b"}, {"prompt_id": "p", "prompt": "b"}))
+    assert take(tmp_path, file).reasons == {"conflicting_id": 1}
+    again = take(tmp_path, file)
+    assert (again.added, again.reasons) == (0, {"conflicting_id": 1})
+
+
 def test_many_equal_rows_are_many_jobs_and_stay_so(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "ROWS", 30)
     file.write_bytes(prompts(["same"] * 200))

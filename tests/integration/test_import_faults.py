@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import random
-import sqlite3
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 import zstandard
 
+from tests.integration.store import raw
 from tests.support.product import Product
 from tests.support.typed import environment
 
@@ -127,21 +127,18 @@ def test_an_import_killed_at_any_moment_is_made_whole_by_the_same_command(produc
 
 
 def _count(product: Product) -> int:
-    try:
-        return int(product.value("SELECT count(*) FROM sample"))
-    except sqlite3.OperationalError:  # no store yet
+    if not product.db.exists() or not product.rows("SELECT 1 FROM sqlite_master WHERE name = 'sample'"):
         return 0
+    return int(product.value("SELECT count(*) FROM sample"))
 
 
 def test_a_locked_store_ends_the_import_with_5_and_it_goes_on_later(product: Product, tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_bytes(all_kinds(30))
     (tmp_path / "one.jsonl").write_bytes(lines({"prompt": "one"}))
     assert run(tmp_path, "import", "d", "one.jsonl").returncode == 0
-    holder = sqlite3.connect(product.db, isolation_level=None)
-    holder.execute("BEGIN IMMEDIATE")
-    done = run(tmp_path, "import", "d", "rows.jsonl")
-    holder.execute("ROLLBACK")
-    holder.close()
+    with raw.connection(product.db) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        done = run(tmp_path, "import", "d", "rows.jsonl")
     assert (done.returncode, b"The store is busy" in done.stderr) == (5, True), done.stderr
     assert report_of(run(tmp_path, "import", "d", "rows.jsonl", "--json"))["added"] > 0
 

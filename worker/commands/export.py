@@ -13,6 +13,7 @@ import typer
 from app.model.errors import UsageError
 from app.model.exits import Exit
 from worker import cli_context
+from worker.option_values import PRESETS
 
 if TYPE_CHECKING:
     from app.export.census import Census
@@ -33,6 +34,10 @@ def export(
         str | None,
         typer.Option("--output", "-o", metavar="PATH", help="The file; - is stdout, default ./NAME.jsonl."),
     ] = None,
+    preset: Annotated[
+        str,
+        typer.Option(click_type=click.Choice(PRESETS), help="Which reader the rows are for."),
+    ] = PRESETS[0],
     only: Annotated[
         str | None,
         typer.Option(
@@ -67,6 +72,7 @@ def export(
     if check is not None:
         cli_context.run(lambda: _check(settings.db, check))
         return
+    from app.export.presets import Preset
     from app.export.request import ExportRequest, Only
 
     if resume and output == STDOUT:
@@ -76,6 +82,7 @@ def export(
         ExportRequest(
             dataset=name,
             target=_target(name, output, packing),
+            preset=Preset(preset),
             only=Only(only or Only.CAPTURED),
             packing=packing,
             limit=limit,
@@ -88,10 +95,7 @@ def export(
         for name in _names(dataset, output)
     ]
     talk = _Talk(settings, as_json=as_json, allow_incomplete=allow_incomplete, asked_for_captured=only is not None)
-    try:
-        cli_context.run(lambda: _export(settings.db, requests, talk))
-    except BrokenPipeError:  # `| head` has enough; click would end with 1
-        raise typer.Exit(cli_context.quiet_pipe()) from None
+    cli_context.run(lambda: _export(settings.db, requests, talk))
 
 
 def _names(dataset: list[str] | None, output: str | None) -> list[str]:
@@ -155,8 +159,13 @@ class _Talk:
         from app.export.exporting import Listener
 
         def on_census(census: "Census") -> None:
+            from app.export.presets import SHAPES
+
             for line in _census(census, request):
                 self._say(line)
+            warning = SHAPES[request.preset].warning
+            if warning is not None:
+                self._say(f"warning: {warning}")
 
         def on_resume(rows: int) -> None:
             self._say(f"{request.dataset}: goes on after {rows:,} rows of an export that was cut off")
@@ -179,9 +188,14 @@ class _Talk:
         if self._as_json:
             self._object(request, report)
             return
+        from app.export.request import packing_of
         from app.progress import wording
 
         where = request.target or "stdout"
+        if request.target is not None and packing_of(request.target.name) is not request.packing:
+            self._say(
+                f"{where} holds {request.packing} data although its name does not say so, as --{request.packing} asks."
+            )
         self._say(
             f"{report.written.rows:,} rows, {wording.size(report.written.bytes)} written to {where} "
             f"as of seq {report.census.seq:,}; sha256 {report.written.sha256}"
