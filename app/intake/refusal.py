@@ -28,6 +28,8 @@ EXPECTED = {
     "bad_tool_call": "tool calls with a name, and arguments that are a JSON object",
     "tool_result_without_call": "tool results that answer an open call of the assistant turn before them",
     "undeclared_tool": "calls of the row's own tools only",
+    "no_answer": "an answer: this row holds none, so its prompt is best imported and asked again",
+    "no_prompt": "a sample of this id in the dataset: import the requests before their results",
     # what can be stored and sent
     "lone_surrogate": "whole characters: half of a surrogate pair cannot be sent",
     "no_id": "a value in the field that --id-field names",

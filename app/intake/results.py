@@ -1,7 +1,7 @@
 """Rows that hold an answer of an earlier run: the sample and job of each, and whether the job takes the answer."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.intake import statements
@@ -13,6 +13,7 @@ from app.model.states import JobState
 from app.model.verdicts import CAPTURED, Verdict
 from app.responses.imported import JobResult, Result, known_bodies, take_results
 from app.store.batch import bind_rows
+from app.store.store import Store
 from app.store.transaction import Tx
 
 WHOLE = CAPTURED | {Verdict.NONE_EXPECTED}
@@ -42,6 +43,28 @@ class Results:
     read: Mapping[int, Result]  # by line
     answered: Matched  # samples that results of this file were for; a prompt of the same file is another matter
     tries: Mapping[int, frozenset[str]]  # by sample key, where a row of this file was no answer: the bodies it had
+
+
+async def find_prompts(store: Store, dataset: DatasetId | None, rows: list[Row]) -> tuple[list[Row], list[Reject]]:
+    """The rows with the prompts that they hold not themselves, and those whose prompt is not there."""
+    names = [(_name(row),) for row in rows if row.prompt_elsewhere]
+    if not names:
+        return rows, []
+    async with store.snapshot() as reads:
+        params = {"dataset": dataset, "names": bind_rows(names)}
+        found = {row.sample_id: row for row in await reads.rows(statements.named_jobs(), params)}
+    kept = [_with_prompt(row, found[_name(row)]) if row.prompt_elsewhere else row for row in rows if _has(row, found)]
+    rejects = [_reject(row, "no_prompt", f"there is no sample {_name(row)!r}") for row in rows if not _has(row, found)]
+    return kept, rejects
+
+
+def _has(row: Row, found: Mapping[str, Any]) -> bool:
+    return not row.prompt_elsewhere or _name(row) in found
+
+
+def _with_prompt(row: Row, sample: Any) -> Row:
+    identity = replace(row.identity, content_sha256=sample.content_sha256)
+    return replace(row, identity=identity, messages=sample.messages)
 
 
 async def add_results(tx: Tx, results: Results, insert: Callable[[Sequence[Row]], Any]) -> Taken:
@@ -157,4 +180,4 @@ def _answered(row: Row, sample: Any) -> Reject:
 
 
 def _reject(row: Row, reason: str, detail: str) -> Reject:
-    return Reject(row.line, reason, detail, beginning(row.result or b""))
+    return Reject(row.line, reason, detail, beginning(b"" if row.result is None else row.result.body))

@@ -7,9 +7,10 @@ import msgspec
 
 from app.intake.formats import AUTO, read_draft
 from app.intake.identity import Identity, identify
-from app.intake.normal import normalise
+from app.intake.normal import Prompt, normalise
 from app.intake.refusal import RowRefused
 from app.intake.strict_json import Json, read_json
+from app.model.old_answer import OldAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,8 @@ class Row:
     tools: str | None
     notes: tuple[str, ...]
     settings: str | None = None  # JSON of what this row overrides in its request
-    result: bytes | None = None  # the whole line, where it holds an answer: the raw body
+    result: OldAnswer | None = None  # of an earlier run
+    prompt_elsewhere: bool = False  # messages and tools are those of the dataset's sample of this id
 
     @property
     def content(self) -> str:
@@ -71,8 +73,9 @@ def _row(line: int, data: bytes, reading: Reading) -> Row:
         key: member for key, member in value.items() if member is not None or key == "finish_reason"
     }
     format_, draft = read_draft(row, reading.format)
-    prompt = normalise(draft)
-    identity = identify(row, prompt.messages, prompt.tools, reading.id_field)
+    result = None if format_.answer is None else format_.answer(row, data)
+    prompt = Prompt([], None, []) if draft.prompt_elsewhere else normalise(draft)
+    identity = identify(row if draft.named is None else draft.named, prompt.messages, prompt.tools, reading.id_field)
     try:
         messages = msgspec.json.encode(prompt.messages).decode()
         tools = None if prompt.tools is None else _sendable(_TOOLS.encode(prompt.tools))
@@ -80,8 +83,8 @@ def _row(line: int, data: bytes, reading: Reading) -> Row:
         _sendable(identity.base_id)
     except UnicodeEncodeError:
         raise RowRefused("lone_surrogate") from None
-    result = data if format_.result else None
-    return Row(line, format_.name, identity, messages, tools, tuple(prompt.notes), settings, result)
+    notes = tuple(prompt.notes)
+    return Row(line, format_.name, identity, messages, tools, notes, settings, result, draft.prompt_elsewhere)
 
 
 # Tools may hold whole numbers of any length, which msgspec does not write.

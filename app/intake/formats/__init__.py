@@ -4,6 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.intake.draft import Draft
+from app.intake.formats.answers import (
+    Answer,
+    batch_answer,
+    curator_answer,
+    full_answer,
+    is_full,
+    is_result,
+    read_batch_result,
+    read_curator,
+    read_full,
+    whole_row,
+)
 from app.intake.formats.batch import read_request
 from app.intake.formats.chat import read_messages, read_prompt
 from app.intake.formats.columns import read_input, read_instruction, read_problem, read_query
@@ -30,7 +42,7 @@ class Format:
     keys: tuple[str, ...]
     read: Callable[[Row], Draft]
     needs: tuple[str, ...] | None = None  # where a person named the format: fewer keys do
-    result: bool = False  # the row holds an answer, and is its raw body
+    answer: Answer | None = None  # what of the row is an answer of an earlier run
     when: Callable[[Row], bool] | None = None  # what must be true of the values, too
 
     def fits(self, row: Row) -> bool:
@@ -51,7 +63,10 @@ def _holds_objects(key: str) -> Callable[[Row], bool]:
 FORMATS = (
     Format("openai_batch", ("custom_id", "url", "body"), read_request),
     Format("glaive", ("system", "chat"), read_glaive),
-    Format("raw_responses", ("sample_id", "messages", "finish_reason"), read_messages, ("messages",), result=True),
+    Format("full", ("sample_id", "messages", "response"), read_full, answer=full_answer, when=is_full),
+    Format("curator", ("generic_request",), read_curator, answer=curator_answer),
+    Format("openai_batch_result", ("custom_id",), read_batch_result, answer=batch_answer, when=is_result),
+    Format("raw_responses", ("sample_id", "messages", "finish_reason"), read_messages, ("messages",), whole_row),
     Format("swe_agent", ("history", "trajectory"), read_history),
     Format("own", ("sample_id", "messages"), read_messages),
     Format("messages", ("messages",), read_messages),

@@ -1,5 +1,7 @@
 """Rows that hold a conversation in another form than chat messages."""
 
+from dataclasses import replace
+
 from app.intake.draft import Draft, Turn
 from app.intake.formats.chat import draft_of
 from app.intake.refusal import RowRefused
@@ -35,9 +37,8 @@ def read_follow_ups(row: Row) -> Draft:
     """mt_bench: `{"turns": [text, ...]}`, all of them the user's; the first is the prompt."""
     said = _list(row["turns"])
     turns = [Turn("user", text_of(text)) for text in said[:1]]
-    draft = draft_of(row, turns)
     notes = (f"followups:{len(said) - 1}",) if len(said) > 1 else ()
-    return Draft(draft.turns, draft.tools, draft.multimodal, notes)
+    return replace(draft_of(row, turns), notes=notes)
 
 
 def read_alternating(row: Row) -> Draft:
