@@ -68,12 +68,15 @@ def _content(value: object) -> _Content:
         return _Content(value)
     texts, thoughts, unknown = list[str](), list[str](), False
     for part in _items(value, Flag.BAD_CONTENT_TYPE):
-        kind = "text" if isinstance(part, str) else _string(_object(part).get("type"))
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        kind = _object(part).get("type")
         if kind in _TEXT_PARTS:
             texts.append(_part_text(part))
         elif kind == "thinking":
             thoughts.append(_thinking(_object(part).get("thinking")))
-        elif not _skipped(kind):
+        elif kind is None or not _skipped(_string(kind)):
             unknown = True
     return _Content("".join(texts), "".join(thoughts) if thoughts else None, unknown)
 
@@ -90,7 +93,7 @@ def _thinking(value: object) -> str:
 
 
 def _skipped(kind: str) -> bool:
-    return any(word in kind for word in _SKIPPED)
+    return bool(kind) and (_SKIPPED[0] in kind or _SKIPPED[1] in kind)
 
 
 def _fields(message: dict[str, object]) -> list[str | None]:

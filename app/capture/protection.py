@@ -1,16 +1,15 @@
 """Step 2: which occurrences of a tag are only mentioned. Nothing is looked at before a tag occurs."""
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from app.capture.fences import Fences
+from app.capture.scanning import outside_code, standing_alone, unquoted
 from app.capture.spans import Line
 from app.capture.tools import argument_spans
 
-_QUOTES = (('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"), ("「", "」"), ("『", "』"))
+_LOOK_CLOSER = ("far", "marked")  # the groups of candidates of which the pattern could not say everything
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,49 +31,63 @@ class Protection:
 
     def first_unprotected(self, tag: str) -> int:
         """Where the first unprotected occurrence stands, or -1."""
-        return next((at for at in self._unquoted(tag) if not self._in_call(at) and not self._in_code(at)), -1)
+        if tag not in self._text:
+            return -1
+        return next((at for at in self._outside_code(tag) if not self._call_end(at)), -1)
 
     def control(self, tag: str) -> Control | None:
         """The first unprotected close tag; failing that, the first in code after which the rest stands alone."""
-        second_best: Control | None = None
-        for at in self._unquoted(tag):
-            if self._in_call(at):
-                continue
-            if not self._in_code(at):
-                return Control(at, protected=False)
-            if second_best is None and self._rest_stands_alone(at + len(tag)):
-                second_best = Control(at, protected=True)
-        return second_best
+        first = self.first_unprotected(tag)
+        if first >= 0:
+            return Control(first, protected=False)
+        second_best = self._first_with_rest(tag) if tag in self._text else -1
+        return Control(second_best, protected=True) if second_best >= 0 else None
 
-    def _unquoted(self, tag: str) -> Iterator[int]:
-        if tag in self._text:
-            for match in _unquoted_pattern(tag).finditer(self._text):
-                yield match.start()
+    def _outside_code(self, tag: str) -> Iterator[int]:
+        if not self._fences.marked and "`" not in self._text:
+            return unquoted(self._text, tag)
+        return outside_code(self._text, tag, self._in_code)
 
-    def _in_call(self, at: int) -> bool:
+    def _call_end(self, at: int) -> int:
+        """The end of the call arguments around that position; 0 where there are none."""
         if self._arguments is None:
             self._arguments = argument_spans(self._text)
-        before = bisect_right(self._arguments, (at, len(self._text)))
-        return before > 0 and at < self._arguments[before - 1][1]
+        if not self._arguments:
+            return 0
+        end = self._arguments[bisect_right(self._arguments, (at, len(self._text))) - 1]
+        return end[1] if end[0] <= at < end[1] else 0
 
     def _in_code(self, at: int) -> bool:
         return self._fences.covers(at) or self._line_of(at).in_code(at)
 
-    def _rest_stands_alone(self, end: int) -> bool:
-        """No fence left open, and no unpaired back-tick on the first line unless that line is itself a fence."""
-        if self._fences.left_open_after(end):
-            return False
-        return self._fences.opens_at(end) or self._line_of(end).paired_from(end)
+    def _first_with_rest(self, tag: str) -> int:
+        """The first protected tag whose rest leaves no fence open, and no back-tick of its first line unpaired.
+
+        A first line that is itself a fence may hold any back-ticks.
+        """
+        resume = 0
+        for found in standing_alone(tag).finditer(self._text):
+            at, end = found.span()
+            if at < resume:
+                continue
+            resume = self._call_end(at)
+            if resume:
+                continue
+            if found.lastgroup not in _LOOK_CLOSER:
+                if self._fences.line_left_open_after(end):
+                    continue
+                return at
+            if self._fences.left_open_after(end):
+                continue
+            if self._fences.opens_at(end):
+                return at
+            resume = self._line_of(end).paired_after(end)
+            if resume <= end:
+                return at
+        return -1
 
     def _line_of(self, at: int) -> Line:
         if self._line is None or not self._line.holds(at):
             end = self._text.find("\n", at)
             self._line = Line(self._text, self._text.rfind("\n", 0, at) + 1, len(self._text) if end < 0 else end)
         return self._line
-
-
-@lru_cache(maxsize=32)
-def _unquoted_pattern(tag: str) -> re.Pattern[str]:
-    """The tag, not touched on both sides by matching quote marks."""
-    literal = re.escape(tag)
-    return re.compile(literal + "".join(f"(?!(?<={left}{literal}){right})" for left, right in _QUOTES))

@@ -16,7 +16,26 @@ CALL = "<|tool_call_begin|>{}<|tool_call_argument_begin|>{}<|tool_call_end|>"
 
 markdown = st.lists(
     st.sampled_from(
-        ("`", "``", "```", "````", "~~~", "~~~~", "\n", "\n", "\n", "\r\n", " ", "   ", "    ", "\t", "a", "py", TAG)
+        (
+            "`",
+            "``",
+            "```",
+            "````",
+            "~~~",
+            "~~~~",
+            "\n",
+            "\n",
+            "\n",
+            "\r\n",
+            "\r",
+            " ",
+            "   ",
+            "    ",
+            "\t",
+            "a",
+            "py",
+            TAG,
+        )
     ),
     max_size=30,
 ).map("".join)
@@ -128,7 +147,7 @@ def opening(line: str) -> tuple[str, str] | None:
 
 def closes(line: str, fence: str) -> bool:
     found = OPENING.fullmatch(line)
-    return bool(found and found[1].startswith(fence) and not found[2].strip(" \t\r"))
+    return bool(found and found[1].startswith(fence) and re.fullmatch(r"[ \t]*\r?", found[2]))
 
 
 def closing_line(lines: list[str], first: int) -> int | None:
