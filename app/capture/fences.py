@@ -10,8 +10,8 @@ from typing import NamedTuple
 FENCE = r"(?P<fence>(?P<mark>[`~])(?:(?<=`)`{2,}+|(?<=~)~{2,}+))"
 INFO = r"(?:(?<=~)[^\n]*|(?<=`)[^`\n]*)(?=\n|\Z)"  # a back-tick in it, and the line is inline code
 _BARE = r"[ \t]*\r?(?=\n|\Z)"
-_SAME_FENCE = rf" {{0,3}}(?P=fence)(?:(?<=`)`*+|(?<=~)~*+){_BARE}"
-TO_CLOSER = rf"(?:\n(?!{_SAME_FENCE})[^\n]*+)*+\n{_SAME_FENCE}"
+SAME_FENCE = rf" {{0,3}}(?P=fence)(?:(?<=`)`*+|(?<=~)~*+){_BARE}"
+TO_CLOSER = rf"(?:\n(?!{SAME_FENCE})[^\n]*+)*+\n{SAME_FENCE}"
 OPENS = r"(?:`{3,}[^`\n]*(?=\n|\Z)|~{3})"  # the same as a fence and its info, without a group
 
 # A literal in front lets the search skip ordinary text quickly; `_padded` gives the first line its line feed, too.

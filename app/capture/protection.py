@@ -1,15 +1,17 @@
 """Step 2: which occurrences of a tag are only mentioned. Nothing is looked at before a tag occurs."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from app.capture.alone import look_at_fences, look_at_line
 from app.capture.fences import Fences
-from app.capture.scanning import outside_code, standing_alone, unquoted
+from app.capture.scanning import LOOK_CLOSER, outside_code, standing_alone, unquoted
 from app.capture.spans import Line
 from app.capture.tools import argument_spans
 
-_LOOK_CLOSER = ("far", "marked")  # the groups of candidates of which the pattern could not say everything
+STANDS_ALONE = -1
+_LOOKS = 4  # how many lengths of the text are looked at before each tag is judged by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,25 +67,12 @@ class Protection:
 
         A first line that is itself a fence may hold any back-ticks.
         """
-        resume = 0
-        for found in standing_alone(tag).finditer(self._text):
-            at, end = found.span()
-            if at < resume:
-                continue
-            resume = self._call_end(at)
-            if resume:
-                continue
-            if found.lastgroup not in _LOOK_CLOSER:
-                if self._fences.line_left_open_after(end):
-                    continue
-                return at
-            if self._fences.left_open_after(end):
-                continue
-            if self._fences.opens_at(end):
-                return at
-            resume = self._line_of(end).paired_after(end)
-            if resume <= end:
-                return at
+        candidates, at = standing_alone(tag), 0
+        rest = _Rest(self._text, tag, self._fences, self._line_of)
+        while (found := candidates.search(self._text, at)) is not None:
+            at = self._call_end(found.start()) or rest.resume(found.end(), found.lastgroup)
+            if at == STANDS_ALONE:
+                return found.start()
         return -1
 
     def _line_of(self, at: int) -> Line:
@@ -91,3 +80,41 @@ class Protection:
             end = self._text.find("\n", at)
             self._line = Line(self._text, self._text.rfind("\n", 0, at) + 1, len(self._text) if end < 0 else end)
         return self._line
+
+
+class _Rest:
+    """Judges what stands behind one protected tag after the other, at a few looks as long as that is enough."""
+
+    def __init__(self, text: str, tag: str, fences: Fences, line_of: Callable[[int], Line]) -> None:
+        self._text, self._tag, self._fences, self._line_of = text, tag, fences, line_of
+        self._looks = _LOOKS * len(text)
+        self._closed_to = 0  # up to there no tag leaves a fence open, but in front of a fence
+
+    def resume(self, position: int, group: str | None) -> int:
+        """STANDS_ALONE if the text from there on does, else from where on the next tag may."""
+        closer = group in LOOK_CLOSER
+        if closer and self._fences.opens_at(position):
+            return position if self._fences.left_open_after(position) else STANDS_ALONE
+        if self._fences.marked and position > self._closed_to:
+            settled = self._after_fences(position)
+            if settled != STANDS_ALONE:
+                return settled
+        return self._after_line(position) if closer else STANDS_ALONE
+
+    def _after_fences(self, position: int) -> int:
+        if self._looks <= 0:
+            return position if self._fences.line_left_open_after(position) else STANDS_ALONE
+        look = look_at_fences(self._text, position, self._tag)
+        self._looks -= look.read
+        if not look.alone:
+            return max(look.resume, position)
+        self._closed_to = look.resume
+        return STANDS_ALONE
+
+    def _after_line(self, position: int) -> int:
+        if self._looks <= 0:
+            resume = self._line_of(position).paired_after(position)
+            return STANDS_ALONE if resume <= position else resume
+        look = look_at_line(self._text, position, self._tag)
+        self._looks -= look.read
+        return STANDS_ALONE if look.alone else max(look.resume, position)

@@ -17,11 +17,13 @@ _LOOKS = 4  # how many lengths of the text may be read in vain
 _STOPS = 12  # each fence length that never closes costs a pattern of its own
 
 # Not without bound and possessive: with groups inside, CPython before 3.12 loses count of them (python/cpython#101955).
-_AT_ONCE = "{0,5000}"
+AT_ONCE = "{0,5000}"
 
 # Back-ticks, and the next run that is exactly as long on the same line.
-_SPAN = r"(?P<run>`++)[^`\n]*+(?:(?!(?P=run)(?!`))`++[^`\n]*+)*+(?P=run)(?!`)"
+SPAN = r"(?P<run>`++)[^`\n]*+(?:(?!(?P=run)(?!`))`++[^`\n]*+)*+(?P=run)(?!`)"
 _RUN = re.compile("`+")
+
+LOOK_CLOSER = ("far", "marked")  # last groups of `standing_alone` of which the pattern cannot say everything
 
 
 def outside_code(text: str, tag: str, in_code: Callable[[int], bool]) -> Iterator[int]:
@@ -30,7 +32,7 @@ def outside_code(text: str, tag: str, in_code: Callable[[int], bool]) -> Iterato
     at, ticks, tildes = 0, _UNBOUND, _UNBOUND
     looks, stops = _LOOKS * len(padded), _STOPS
     while looks > 0 and stops:
-        at = _skip(_scanner(tag, ticks, tildes), padded, at)
+        at = skip(_scanner(tag, ticks, tildes), padded, at)
         what = padded[at : at + 1]
         if not what:
             return
@@ -46,7 +48,7 @@ def outside_code(text: str, tag: str, in_code: Callable[[int], bool]) -> Iterato
     yield from (found for found in unquoted(text, tag, max(at - 1, 0)) if not in_code(found))
 
 
-def _skip(scanner: re.Pattern[str], padded: str, at: int) -> int:
+def skip(scanner: re.Pattern[str], padded: str, at: int) -> int:
     """The next place where that pattern finds nothing more to step over."""
     while (step := scanner.match(padded, at)) is not None and step.end() > at:
         at = step.end()
@@ -76,7 +78,7 @@ def standing_alone(tag: str) -> re.Pattern[str]:
 
     Also all whose line goes on (the last group is `far`), or may go on with a fence (`marked`).
     """
-    pairs = rf"(?=(?:[^`\n]++|{_SPAN})*(?:\n|\Z))"
+    pairs = rf"(?=(?:[^`\n]++|{SPAN})*(?:\n|\Z))"
     far, marked = rf"(?=[^\n]{{{_SHORT}}})(?P<far>)", r"(?= {0,3}(?:```|~~~))(?P<marked>)"
     return re.compile(rf"{unquoted_source(tag)}(?:{far}|{marked}|{pairs})")
 
@@ -90,7 +92,7 @@ def _scanner(tag: str, ticks: int, tildes: int) -> re.Pattern[str]:
     return re.compile(
         rf"(?:[^`\n{first}]++|\n(?! {{0,3}}(?:```|~~~))|(?!{unquoted_tag}){first}"
         rf"|\n{indent}{FENCE}{INFO}{TO_CLOSER}|\n(?!{indent}{OPENS})"
-        rf"|{_SPAN}|`++(?=[^\n]{{0,{_SHORT}}}+(?:\n|\Z))){_AT_ONCE}"
+        rf"|{SPAN}|`++(?=[^\n]{{0,{_SHORT}}}+(?:\n|\Z))){AT_ONCE}"
     )
 
 
