@@ -3,6 +3,8 @@
 from app.capture.documents import refuse
 from app.capture.flags import Flag
 
+# A call that is merged costs the parser a microsecond whatever it holds; nobody makes so many in one answer.
+MAX_CALLS = 2048
 _TELLING = frozenset(("index", "id", "function"))
 _Fragment = dict[str, object]
 
@@ -28,9 +30,11 @@ class Calls:
                 refuse(Flag.BAD_CONTENT_TYPE)
             if key in self._fragments:
                 self._fragments[key].append(fragment)
-            else:
+            elif len(self._fragments) < MAX_CALLS:
                 self._fragments[key] = [fragment]
                 self._last = key
+            else:
+                refuse(Flag.BAD_CONTENT_TYPE)
 
     def whole(self) -> list[object]:
         """The calls in the order in which they began."""

@@ -46,10 +46,7 @@ def parse(text: str, depth: int = 0) -> object:
     """
     if too_dense(text):
         refuse(Flag.NOT_JSON)
-    try:
-        value = _load(text)
-    except (ValueError, RecursionError):
-        refuse(Flag.NOT_JSON)
+    value = load(text)
     if _brackets(text) > MAX_DEPTH and _too_deep(value, MAX_DEPTH + depth):
         refuse(Flag.NOT_JSON)
     return value
@@ -71,7 +68,15 @@ def too_dense(text: str) -> bool:
     return _brackets("".join(outside)) > _room(text)
 
 
-def _load(text: str) -> object:
+def load(text: str) -> object:
+    """The same, of a text that is neither too dense nor too deep."""
+    try:
+        return _loads(text)
+    except (ValueError, RecursionError):
+        refuse(Flag.NOT_JSON)
+
+
+def _loads(text: str) -> object:
     try:
         value: object = json.loads(text)
     except json.JSONDecodeError:

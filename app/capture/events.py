@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from app.capture.documents import Malformed, decode, parse, refuse, too_dense
+from app.capture.documents import MAX_DEPTH, Malformed, decode, load, parse, refuse, too_dense
 from app.capture.flags import Flag
 
 # Events of one line of data each, as every server sends them; each value ends where the next `data:` begins.
@@ -59,12 +59,14 @@ def _objects(text: str, seam: str, count: int) -> list[object] | None:
 
     A string that the text does not hold is put between them, so that none can end in another than its own event.
     """
-    between = _absent(text)
-    joined = "[" + text.replace(seam, f',"{between}",') + "]"
+    pieces, between = text.split(seam), _absent(text)
+    joined = "[" + f',"{between}",'.join(pieces) + "]"
     if too_dense(joined):
         refuse(Flag.NOT_JSON)
+    # A level takes two characters, so only a long event can be too deep.
+    deep = max(map(len, pieces)) > 2 * MAX_DEPTH
     try:
-        values = parse(joined, depth=1)
+        values = parse(joined, depth=1) if deep else load(joined)
     except Malformed:
         values = None
     if isinstance(values, list):

@@ -60,6 +60,13 @@ class Fences:
             self._rest_from, self._rest = position, _Table("\n" + self._text[position:])
         return self._rest
 
+    def never_closed_at(self, position: int) -> str:
+        """The fence at that position, if no line behind it closes it; "" otherwise."""
+        first = _REST_LINE.match(self._text, position)
+        if first is None or self._after(position).closes_after(position - self._rest_from, first):
+            return ""
+        return first["fence"]
+
     def opens_at(self, position: int) -> bool:
         """Whether the text from that position on, read alone, starts with a fence line."""
         return self.marked and _REST_LINE.match(self._text, position) is not None
@@ -148,14 +155,23 @@ class _Table:
 
     def left_open_after(self, position: int, first: re.Match[str] | None) -> bool:
         """The same for the text from `position` on, whose first line may be the fence line `first`."""
-        starts, later = self._starts, self._passed
-        while later < len(starts) and starts[later] <= position:
-            later += 1
-        self._passed = later
+        later = self._later(position)
         if first is None:
             return self._left_open[later]
         closer = self._closer_from(later, first["mark"], len(first["fence"]))
         return closer >= len(self._lines) or self._left_open[closer + 1]
+
+    def closes_after(self, position: int, first: re.Match[str]) -> bool:
+        """Whether any line behind that position closes the fence line `first`."""
+        return self._closer_from(self._later(position), first["mark"], len(first["fence"])) < len(self._lines)
+
+    def _later(self, position: int) -> int:
+        """The first fence line behind that position; positions only rise."""
+        starts, later = self._starts, self._passed
+        while later < len(starts) and starts[later] <= position:
+            later += 1
+        self._passed = later
+        return later
 
     def _closer_from(self, line: int, mark: str, length: int) -> int:
         """The first line from there on that closes such a fence. The last answer is kept: positions only rise."""

@@ -105,8 +105,9 @@ def _details(message: dict[str, object]) -> str | None:
     texts = list[str]()
     for item in _items(message.get("reasoning_details"), Flag.BAD_REASONING_TYPE):
         detail = _object(item)
-        if not _skipped(_string(detail.get("type"))):
-            texts.append(_string(detail.get("text")) or _string(detail.get("summary")))
+        kind, text = detail.get("type"), detail.get("text")
+        if kind is None or not _skipped(_string(kind)):
+            texts.append(text if isinstance(text, str) and text else _string(text) or _string(detail.get("summary")))
     return "".join(texts) if texts else None
 
 
@@ -114,8 +115,9 @@ def _blocks(message: dict[str, object]) -> str | None:
     texts = list[str]()
     for item in _items(message.get("thinking_blocks"), Flag.BAD_REASONING_TYPE):
         block = _object(item)
-        if not _skipped(_string(block.get("type"))):
-            texts.append(_thinking(block.get("thinking")))
+        kind, text = block.get("type"), block.get("thinking")
+        if kind is None or not _skipped(_string(kind)):
+            texts.append(text if isinstance(text, str) else _thinking(text))
     return "".join(texts) if texts else None
 
 

@@ -67,9 +67,9 @@ class Protection:
 
         A first line that is itself a fence may hold any back-ticks.
         """
-        candidates, at = standing_alone(tag), 0
+        at = 0
         rest = _Rest(self._text, tag, self._fences, self._line_of)
-        while (found := candidates.search(self._text, at)) is not None:
+        while (found := standing_alone(tag, rest.never_closed).search(self._text, at)) is not None:
             at = self._call_end(found.start()) or rest.resume(found.end(), found.lastgroup)
             if at == STANDS_ALONE:
                 return found.start()
@@ -88,13 +88,17 @@ class _Rest:
     def __init__(self, text: str, tag: str, fences: Fences, line_of: Callable[[int], Line]) -> None:
         self._text, self._tag, self._fences, self._line_of = text, tag, fences, line_of
         self._looks = _LOOKS * len(text)
+        self.never_closed = ""  # a fence that no line behind the present place closes: each tag in front of it fails
         self._closed_to = 0  # up to there no tag leaves a fence open, but in front of a fence
 
     def resume(self, position: int, group: str | None) -> int:
         """STANDS_ALONE if the text from there on does, else from where on the next tag may."""
         closer = group in LOOK_CLOSER
         if closer and self._fences.opens_at(position):
-            return position if self._fences.left_open_after(position) else STANDS_ALONE
+            if not self._fences.left_open_after(position):
+                return STANDS_ALONE
+            self.never_closed = self.never_closed or self._fences.never_closed_at(position)
+            return position
         if self._fences.marked and position > self._closed_to:
             settled = self._after_fences(position)
             if settled != STANDS_ALONE:

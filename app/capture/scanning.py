@@ -23,6 +23,7 @@ AT_ONCE = "{0,5000}"
 SPAN = r"(?P<run>`++)[^`\n]*+(?:(?!(?P=run)(?!`))`++[^`\n]*+)*+(?P=run)(?!`)"
 _RUN = re.compile("`+")
 
+INFO_BEHIND = {"`": r"`*+[^`\n]*+(?:\n|\Z)", "~": ""}  # a back-tick in it, and the line is inline code
 LOOK_CLOSER = ("far", "marked")  # last groups of `standing_alone` of which the pattern cannot say everything
 
 
@@ -73,14 +74,16 @@ def unquoted_pattern(tag: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=32)
-def standing_alone(tag: str) -> re.Pattern[str]:
+def standing_alone(tag: str, never_closed: str) -> re.Pattern[str]:
     """Tags whose line ends soon and pairs its back-ticks behind them.
 
     Also all whose line goes on (the last group is `far`), or may go on with a fence (`marked`).
+    A fence that is never closed, or a longer one, behind a tag rules it out.
     """
     pairs = rf"(?=(?:[^`\n]++|{SPAN})*(?:\n|\Z))"
     far, marked = rf"(?=[^\n]{{{_SHORT}}})(?P<far>)", r"(?= {0,3}(?:```|~~~))(?P<marked>)"
-    return re.compile(rf"{unquoted_source(tag)}(?:{far}|{marked}|{pairs})")
+    ruled_out = rf"(?! {{0,3}}{never_closed}{INFO_BEHIND[never_closed[0]]})" if never_closed else ""
+    return re.compile(rf"{unquoted_source(tag)}{ruled_out}(?:{far}|{marked}|{pairs})")
 
 
 @lru_cache(maxsize=64)

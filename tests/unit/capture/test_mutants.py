@@ -64,7 +64,7 @@ FAULTS = (
     Fault("call arguments are ignored", "protection.py", "return end[1] if", "return 0 if"),
     Fault("a protected tag is never the end", "protection.py", "if second_best >= 0 else", "if False else"),
     Fault("a protected tag is always good enough", "protection.py",
-          "candidates, at = standing_alone(tag), 0", "return self._text.index(tag)"),
+          "        at = 0\n", "        return self._text.index(tag)\n"),
     Fault("back-ticks pair across lines", "scanning.py", "[^`\\n]*+(?:(?!", "[^`]*+(?:(?!"),
     Fault("tildes make no fence", "fences.py", "(?P<mark>[`~])", "(?P<mark>[`])"),
     Fault("a fence ends with LF only", "fences.py", "[ \\t]*\\r?(?=", "[ \\t]*(?="),
