@@ -11,6 +11,7 @@ from typing import NamedTuple
 from app.capture.fences import FENCE, INFO, OPENS, SAME_FENCE, TO_CLOSER
 from app.capture.scanning import AT_ONCE, SPAN, skip
 
+_MARKED = " {0,3}(?:```|~~~)"  # a tag before it may have a fence for the rest of its line
 _TICKS, _LINE = "`\\n", "\\n"  # what ends a piece of a line
 
 
@@ -44,16 +45,17 @@ def look_at_fences(text: str, position: int, tag: str) -> Look:
 
 @lru_cache(maxsize=32)
 def _line_patterns(tag: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Text and code spans without the tag in them; text and any code spans."""
+    """Text without the tag in front of a fence, and code spans without the tag; text and any code spans."""
+    free = rf"(?!{re.escape(tag)}{_MARKED})[^`\n]{_without(tag, _TICKS, _MARKED)}"
     inside = _without(tag, _TICKS)
     bare_span = rf"(?P<run>`++){inside}(?:(?!(?P=run)(?!`))`++{inside})*+(?P=run)(?!`)"
-    return re.compile(rf"(?:[^`\n]++|{bare_span}){AT_ONCE}"), re.compile(rf"(?:[^`\n]++|{SPAN}){AT_ONCE}")
+    return re.compile(rf"(?:{free}|{bare_span}){AT_ONCE}"), re.compile(rf"(?:[^`\n]++|{SPAN}){AT_ONCE}")
 
 
 @lru_cache(maxsize=32)
 def _fence_patterns(tag: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """Lines and blocks, without the tag in a block or in front of a fence; lines and any blocks; a first line."""
-    line = _without(tag, _LINE, " {0,3}(?:```|~~~)")
+    line = _without(tag, _LINE, _MARKED)
     inside = _without(tag, _LINE)
     info = rf"(?:(?<=~){inside}|(?<=`){_without(tag, _TICKS)})(?=\n|\Z)"
     closer = rf"(?:\n(?!{SAME_FENCE}){inside}(?=\n))*+\n{SAME_FENCE}"

@@ -11,6 +11,8 @@ _PLAIN = re.compile(r"(?:data:[^\n]*\n\n)*+")
 _LAST = re.compile(r"^data:[^\n\[]*\[DONE\][^\n]*\n\n", re.MULTILINE)
 # What counts of other events. The lines of one event follow each other; all other fields are skipped.
 _FIELD = re.compile(r"(?:\A|(?<=\n))(data|event|error)(?:: ?([^\n]*)|(?=\n|\Z))")
+_SKIPPED = re.compile(r"^(?!data)[^\n]+\n", re.MULTILINE)  # where no event is named `error`
+_SEVERAL_BLANK = re.compile(r"\n{3,}")
 _BLANK = re.compile(r"\n\n+")
 _SEAM = "\n\n"  # no data holds it: an event has no blank line, though its data may
 _ERROR = "error"
@@ -27,6 +29,8 @@ def chunks(body: bytes) -> list[object]:
     # Only these three end a line. `str.splitlines` would also cut at U+2028, which JSON may hold unescaped.
     text = _stream_text(body).replace("\r\n", "\n").replace("\r", "\n")
     plain = _plain(text)
+    if plain is None and _ERROR not in text:
+        plain = _plain(_SEVERAL_BLANK.sub("\n\n", _SKIPPED.sub("", text)).lstrip("\n"))
     return _any(text) if plain is None else plain
 
 

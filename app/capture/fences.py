@@ -60,12 +60,19 @@ class Fences:
             self._rest_from, self._rest = position, _Table("\n" + self._text[position:])
         return self._rest
 
-    def never_closed_at(self, position: int) -> str:
-        """The fence at that position, if no line behind it closes it; "" otherwise."""
+    def alike_until(self, position: int) -> tuple[str, int]:
+        """A pattern of the fence at that position, and up to where others like it end at the same line.
+
+        Where no line ends it, none ends a longer one.
+        """
         first = _REST_LINE.match(self._text, position)
-        if first is None or self._after(position).closes_after(position - self._rest_from, first):
-            return ""
-        return first["fence"]
+        if first is None:
+            return "", 0
+        fence, mark = first["fence"], first["mark"]
+        closer = self._after(position).closer_after(position - self._rest_from, first)
+        if closer is None:
+            return fence, len(self._text)
+        return f"{fence}(?!{mark})", self._rest_from + closer - 1
 
     def opens_at(self, position: int) -> bool:
         """Whether the text from that position on, read alone, starts with a fence line."""
@@ -161,9 +168,10 @@ class _Table:
         closer = self._closer_from(later, first["mark"], len(first["fence"]))
         return closer >= len(self._lines) or self._left_open[closer + 1]
 
-    def closes_after(self, position: int, first: re.Match[str]) -> bool:
-        """Whether any line behind that position closes the fence line `first`."""
-        return self._closer_from(self._later(position), first["mark"], len(first["fence"])) < len(self._lines)
+    def closer_after(self, position: int, first: re.Match[str]) -> int | None:
+        """Where the line begins that closes the fence line `first` of that position."""
+        closer = self._closer_from(self._later(position), first["mark"], len(first["fence"]))
+        return self._starts[closer] if closer < len(self._lines) else None
 
     def _later(self, position: int) -> int:
         """The first fence line behind that position; positions only rise."""

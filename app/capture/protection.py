@@ -1,5 +1,6 @@
 """Step 2: which occurrences of a tag are only mentioned. Nothing is looked at before a tag occurs."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from app.capture.spans import Line
 from app.capture.tools import argument_spans
 
 STANDS_ALONE = -1
+_RULES = 4  # each costs a search to the end of the text
 _LOOKS = 4  # how many lengths of the text are looked at before each tag is judged by itself
 
 
@@ -69,7 +71,7 @@ class Protection:
         """
         at = 0
         rest = _Rest(self._text, tag, self._fences, self._line_of)
-        while (found := standing_alone(tag, rest.never_closed).search(self._text, at)) is not None:
+        while (found := rest.next_candidate(at)) is not None:
             at = self._call_end(found.start()) or rest.resume(found.end(), found.lastgroup)
             if at == STANDS_ALONE:
                 return found.start()
@@ -88,8 +90,16 @@ class _Rest:
     def __init__(self, text: str, tag: str, fences: Fences, line_of: Callable[[int], Line]) -> None:
         self._text, self._tag, self._fences, self._line_of = text, tag, fences, line_of
         self._looks = _LOOKS * len(text)
-        self.never_closed = ""  # a fence that no line behind the present place closes: each tag in front of it fails
+        self._rule, self._until, self._rules = "", 0, _RULES  # up to there each tag in front of such a fence fails
         self._closed_to = 0  # up to there no tag leaves a fence open, but in front of a fence
+
+    def next_candidate(self, at: int) -> re.Match[str] | None:
+        """The next tag that may have a rest that stands alone."""
+        found = standing_alone(self._tag, self._rule).search(self._text, at)
+        if self._rule and self._until < (found.start() if found else len(self._text)):
+            at, self._rule = max(at, self._until), ""
+            found = standing_alone(self._tag, "").search(self._text, at)
+        return found
 
     def resume(self, position: int, group: str | None) -> int:
         """STANDS_ALONE if the text from there on does, else from where on the next tag may."""
@@ -97,7 +107,9 @@ class _Rest:
         if closer and self._fences.opens_at(position):
             if not self._fences.left_open_after(position):
                 return STANDS_ALONE
-            self.never_closed = self.never_closed or self._fences.never_closed_at(position)
+            if not self._rule and self._rules:
+                self._rules -= 1
+                self._rule, self._until = self._fences.alike_until(position)
             return position
         if self._fences.marked and position > self._closed_to:
             settled = self._after_fences(position)

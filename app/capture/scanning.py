@@ -74,15 +74,15 @@ def unquoted_pattern(tag: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=32)
-def standing_alone(tag: str, never_closed: str) -> re.Pattern[str]:
+def standing_alone(tag: str, rule: str) -> re.Pattern[str]:
     """Tags whose line ends soon and pairs its back-ticks behind them.
 
     Also all whose line goes on (the last group is `far`), or may go on with a fence (`marked`).
-    A fence that is never closed, or a longer one, behind a tag rules it out.
+    A fence like `rule` behind a tag rules it out.
     """
     pairs = rf"(?=(?:[^`\n]++|{SPAN})*(?:\n|\Z))"
     far, marked = rf"(?=[^\n]{{{_SHORT}}})(?P<far>)", r"(?= {0,3}(?:```|~~~))(?P<marked>)"
-    ruled_out = rf"(?! {{0,3}}{never_closed}{INFO_BEHIND[never_closed[0]]})" if never_closed else ""
+    ruled_out = rf"(?! {{0,3}}{rule}{INFO_BEHIND[rule[0]]})" if rule else ""
     return re.compile(rf"{unquoted_source(tag)}{ruled_out}(?:{far}|{marked}|{pairs})")
 
 
