@@ -11,7 +11,7 @@ from app.capture.flags import Flag
 _TEXTS = frozenset(("reasoning_content", "reasoning", "thinking", "refusal"))
 _LISTS = frozenset(("reasoning_details", "thinking_blocks"))
 _IDS = ("response_token_ids", "token_ids", "prompt_token_ids")
-_BESIDE = ("usage", "model", "metadata", "prompt_token_ids")
+_BESIDE = frozenset(("usage", "model", "metadata", "prompt_token_ids"))
 _OF_CHUNK = frozenset((*_BESIDE, "choices", "error", "object"))
 _OF_CHOICE = frozenset((*_IDS, "index", "delta", "message", "finish_reason"))
 
@@ -35,16 +35,16 @@ def join(chunks: Sequence[object]) -> dict[str, object]:
     """One body made of all chunks, by choice index; `error_chunk` or `bad_chunk` when one of them is no chunk."""
     objects = [chunk for chunk in chunks if isinstance(chunk, dict)]
     telling = [chunk for chunk in objects if not _OF_CHUNK.isdisjoint(chunk)]
-    if any(chunk.get("error") or chunk.get("object") == "error" for chunk in telling):
+    named = [chunk for chunk in telling if "error" in chunk or "object" in chunk]
+    if any(chunk.get("error") or chunk.get("object") == "error" for chunk in named):
         refuse(Flag.ERROR_CHUNK)
     if len(objects) != len(chunks):
         refuse(Flag.BAD_CHUNK)
     choices: dict[object, _Choice] = {}
     body: dict[str, object] = {}
     for chunk in telling:
-        for key in _BESIDE:
-            if chunk.get(key) is not None:
-                body[key] = chunk[key]
+        if not _BESIDE.isdisjoint(chunk):
+            body.update({key: chunk[key] for key in _BESIDE if chunk.get(key) is not None})
         for position, choice in enumerate(_choices(chunk)):
             _grow(choices, position, choice)
     body["choices"] = [_whole(index, choice) for index, choice in choices.items()]
