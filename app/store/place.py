@@ -40,6 +40,11 @@ class Place:
         return self.path.with_name(self.path.name + "-wal")
 
     @property
+    def shared_memory(self) -> Path:
+        """The index of the WAL; SQLite makes it anew."""
+        return self.path.with_name(self.path.name + "-shm")
+
+    @property
     def backups(self) -> Path:
         """The folder of backups that were given no other place."""
         return self.path.with_name(self.path.name + ".backups")

@@ -25,7 +25,8 @@ class Watch:
         """Raise StoreReplaced for another or no file, IntegrityFailure for one that was cut. Two calls of stat."""
         path = self._place.path
         if _identity(path) != self._file:
-            raise StoreReplaced(f"{path} was replaced or removed while this process had it open.")
+            aside = self._set_wal_aside()
+            raise StoreReplaced(f"{path} was replaced or removed while this process had it open.{aside}")
         size = path.stat().st_size
         if size < self._bytes:
             raise IntegrityFailure(
@@ -34,6 +35,16 @@ class Watch:
             )
         self._bytes = size
         self._check_wal()
+
+    def _set_wal_aside(self) -> str:
+        """Rename our WAL: whoever opens the file that lies there now would read our rows into it, and damage it."""
+        wal = self._place.wal
+        if self._wal is None or _identity(wal) != self._wal:
+            return ""
+        kept = wal.with_name(f"{wal.name}.of-inode-{self._wal[1]}")
+        wal.rename(kept)
+        self._place.shared_memory.unlink(missing_ok=True)
+        return f" Rows that were committed and not yet in the old file are in {kept.name}."
 
     def _check_wal(self) -> None:
         # As long as any connection is open, nobody who keeps the rules removes the WAL.

@@ -58,7 +58,7 @@ def test_what_is_no_longer_ours_is_not_written_to(tmp_path: Path, change: Callab
         in_store(path, work)
 
 
-def test_the_other_store_is_left_as_it_was(tmp_path: Path) -> None:
+def test_the_other_store_is_left_as_it_was_and_gets_no_rows_of_ours(tmp_path: Path) -> None:
     path = tmp_path / "t.db"
     make(tmp_path / "other.db")
 
@@ -70,6 +70,7 @@ def test_the_other_store_is_left_as_it_was(tmp_path: Path) -> None:
     with pytest.raises(StoreReplaced):
         in_store(path, work)
     assert raw.query(path, "SELECT count(*) FROM event") == [(0,)]
+    assert [file.name for file in tmp_path.iterdir() if "-wal.of-inode-" in file.name]
 
 
 def test_a_file_shorter_than_its_header_says_is_refused_before_it_is_opened(tmp_path: Path) -> None:
