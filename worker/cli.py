@@ -29,6 +29,7 @@ COMMANDS = (
     "simulate",
     "demo",
     "serve",
+    "verify",
     "config",
 )
 
