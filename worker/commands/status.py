@@ -71,8 +71,18 @@ def lines(overview: "Overview", red: str = "{}") -> Iterator[str]:
     for alarm in overview.warnings:
         yield red.format(_alarm(alarm))
     yield f"workers  {wording.workers(overview.workers)}"
+    disk = f"disk     {wording.size(overview.disk_free)} free, {wording.need(overview.need)}"
+    yield red.format(f"{disk}, LOW: nothing new is asked") if overview.disk_low else disk
     as_of = wording.moment(overview.as_of_ms)
-    yield f"store    {wording.size(overview.store_bytes)}  seq {overview.seq:,}  as of {as_of}"
+    yield f"store    {wording.size(overview.store_bytes)}  seq {overview.seq:,}  as of {as_of}  {_backup(overview)}"
+
+
+def _backup(overview: "Overview") -> str:
+    from app.progress import wording
+
+    if overview.backup_ms is None:
+        return "no backup yet"
+    return f"backup {wording.age(overview.as_of_ms - overview.backup_ms)} old"
 
 
 def _how_far(tally: "Tally", pace: "Pace") -> str:
