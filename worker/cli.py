@@ -30,6 +30,11 @@ COMMANDS = (
     "demo",
     "serve",
     "verify",
+    "backup",
+    "restore",
+    "migrate",
+    "doctor",
+    "sql",
     "config",
 )
 

@@ -110,6 +110,17 @@ def _check_present(place: Place, *, create: bool) -> None:
             f"{place.path} or its folder cannot be written by this user. SQLite needs both, even to read a live store."
         )
     _check_header(place, create=create)
+    _check_wal(place)
+
+
+def _check_wal(place: Place) -> None:
+    """Refuse a store whose WAL was removed. SQLite makes the WAL before its index and removes it after that."""
+    index, wal = place.shared_memory.exists, place.wal.exists
+    if index() and not wal() and index() and not wal():  # twice: another process may be closing or opening it just now
+        raise IntegrityFailure(
+            f"{place.wal} was removed: the rows that were committed last were in it. Put it back or restore a backup. "
+            f"To go on without those rows, remove {place.shared_memory.name} too."
+        )
 
 
 def _check_header(place: Place, *, create: bool) -> None:

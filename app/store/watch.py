@@ -22,7 +22,7 @@ class Watch:
         self._bytes = 0
 
     def check(self) -> None:
-        """Raise StoreReplaced for another or no file, IntegrityFailure for one that was cut. Two calls of stat."""
+        """Raise StoreReplaced for another or no file, IntegrityFailure for one that was cut. Three calls of stat."""
         path = self._place.path
         if _identity(path) != self._file:
             aside = self._set_wal_aside()

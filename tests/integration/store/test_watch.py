@@ -10,7 +10,7 @@ import pytest
 from app.model.errors import IntegrityFailure, StoreReplaced
 from app.store.store import Store
 from tests.integration.store import raw
-from tests.integration.store.kit import in_store, make, note
+from tests.integration.store.kit import in_store, make, note, process, says
 
 
 def remove(path: Path) -> None:
@@ -81,6 +81,21 @@ def test_a_file_shorter_than_its_header_says_is_refused_before_it_is_opened(tmp_
     with pytest.raises(IntegrityFailure, match=r"is cut off: [\d,]+ of [\d,]+ bytes"):
         make(path)
     assert path.read_bytes() == kept
+
+
+def test_a_store_whose_wal_was_removed_after_a_crash_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    make(path)
+    with process("hold", path) as dying:
+        assert says(dying) == "held"
+        dying.kill()
+    wal, index = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
+    assert index.exists()
+    wal.unlink()
+    with pytest.raises(IntegrityFailure, match=r"t\.db-wal was removed"):
+        make(path)
+    index.unlink()
+    make(path)
 
 
 def test_a_store_in_use_by_nobody_else_is_opened_again_and_again(tmp_path: Path) -> None:
