@@ -3,12 +3,14 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.acceptance.test_main_job import check_export, prompts
-from tests.support.product import Product, wait_for
+from tests.support.product import Product, environment, wait_for
 from tests.support.simulator import Simulator
 
 JOBS = int(os.environ.get("ACCEPTANCE_JOBS", "400"))
@@ -108,3 +110,19 @@ def test_a_worker_asks_nothing_while_the_disk_has_less_free_than_its_floor(produ
             worker.wait(143)
         assert simulator.stats()["requests_a_prompt"] == {}
         product.finish(simulator.url, "--min-free-disk", "0")
+
+
+def test_a_running_dashboard_keeps_a_restore_away(product: Product) -> None:
+    product.import_prompts("a", prompts(2))
+    product.run("backup", "copy.db")
+    command = [sys.executable, "-c", "import sys; from worker.cli import call; sys.exit(call(sys.argv[1:]))"]
+    serve = [*command, "serve", "--port", "0", "--no-auth"]
+    with subprocess.Popen(serve, cwd=product.folder, env=environment(), stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline().startswith(b"dashboard ")
+        said = product.run("restore", "copy.db", code=4).stderr.decode()
+        server.terminate()
+        assert server.wait() == 143
+    assert "0 workers and 1 server are running" in said
+    product.run("restore", "copy.db")
+    assert list((product.folder / "thinkledger.db.workers").iterdir()) == []
