@@ -35,7 +35,7 @@ def test_an_empty_store_is_sound(tmp_path: Path) -> None:
 SEEDED = {
     "flipped_byte": (
         f"UPDATE response SET raw = CAST(substr(raw, 1, 50) || X'00' || substr(raw, 52) AS BLOB) WHERE id = {ANSWER}",
-        "first s1: response 7: its body to",
+        "first s1: response 7: its body hashes to",
     ),
     "flipped_byte_of_a_superseded_body": (
         f"UPDATE response SET raw_sha256 = '00' WHERE id = {OLD}",
