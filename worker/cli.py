@@ -32,6 +32,12 @@ COMMANDS = (
     "simulate",
     "demo",
     "serve",
+    "verify",
+    "backup",
+    "restore",
+    "migrate",
+    "doctor",
+    "sql",
     "config",
 )
 

@@ -15,6 +15,7 @@ from app.model.exits import Exit
 from app.model.ids import WorkerId
 from app.model.lease import Lease
 from app.model.limits import DEADLINE_SLACK_MS
+from worker.disk import Disk
 from worker.pool import Server
 from worker.slot import Tools, run_one
 
@@ -32,6 +33,7 @@ class Feeder:
     until_empty: bool
     limit: int | None
     fixed_model: bool  # --model: it stands in for what the datasets say
+    disk: Disk
     claimed: int = 0
 
     async def run(self, work: TaskGroup) -> None:
@@ -55,7 +57,7 @@ class Feeder:
                 return
 
     def _room(self) -> int:
-        room = self.tools.pool.room()
+        room = 0 if self.disk.full else self.tools.pool.room()
         return room if self.limit is None else min(room, self.limit - self.claimed)
 
     def _request(self, room: int) -> ClaimRequest:

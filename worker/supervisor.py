@@ -20,6 +20,7 @@ from app.model.ids import WorkerId
 from app.responses.versions import refuse_newer
 from app.store import library
 from app.store.store import Store, open_store
+from worker.disk import Disk
 from worker.display import show, tell_end
 from worker.endpoint import connect
 from worker.feeder import Feeder
@@ -56,6 +57,7 @@ class WorkerSettings:
     preflight: bool = True
     stall_s: float = 300.0  # longest silence within an event stream
     api_key: str | None = None
+    min_free_disk: int | None = None  # None: app.model.limits.least_free_disk
     name: str | None = None
     live_progress: bool = False
 
@@ -112,6 +114,8 @@ async def _session(settings: WorkerSettings, tools: Tools) -> None:
     async with _registered(settings, tools) as (worker, flock_works):
         watchers = [_watcher(server, settings, tools) for server in tools.pool.servers]
         rescuer = Rescuer(tools, worker, flock_works)
+        disk = Disk.of(tools.store, tools.pool, tools.log, settings.min_free_disk)
+        await disk.look()  # before the first claim
         feeder = Feeder(
             tools=tools,
             worker=worker,
@@ -120,6 +124,7 @@ async def _session(settings: WorkerSettings, tools: Tools) -> None:
             until_empty=settings.until_empty,
             limit=settings.limit,
             fixed_model=settings.model is not None,
+            disk=disk,
         )
         gatekeeper = Gatekeeper(tools.store, tools.ending, tools.log, settings.datasets, settings.exit_on_gate)
         async with anyio.create_task_group() as background:
@@ -127,6 +132,7 @@ async def _session(settings: WorkerSettings, tools: Tools) -> None:
             background.start_soon(beat, tools.store, worker, settings.lease_ttl_s, tools.ending, tools.log)
             background.start_soon(rescuer.run)
             background.start_soon(gatekeeper.run)
+            background.start_soon(disk.run)
             background.start_soon(show, tools.store, settings.live_progress, tools.log)
             for watcher in watchers:
                 background.start_soon(watcher.run)

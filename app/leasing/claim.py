@@ -1,9 +1,10 @@
 """Claim: a worker takes ready jobs, one dataset at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from app.leasing import statements
+from app.model.errors import StoreReplaced
 from app.model.ids import DatasetId, JobId, WorkerId
 from app.model.lease import Lease
 from app.store.batch import bind_rows
@@ -38,9 +39,17 @@ class Prompt:
 
 async def claim(tx: Tx, requests: Sequence[ClaimRequest]) -> list[list[Lease]]:
     """Leases for each request, lowest rank first; none from a held dataset, none for a worker that is not live."""
+    await refuse_other_epoch(tx, {request.epoch for request in requests})
     if await tx.run(statements.wake_due(), {"now_ms": tx.now_ms}):
         await tx.seq()
     return [await _claim_for(tx, request) for request in requests]
+
+
+async def refuse_other_epoch(tx: Tx, epochs: Set[int]) -> None:
+    """Raise StoreReplaced where a restore has made the leases of these epochs void."""
+    now = int(await tx.value(statements.epoch()))
+    if epochs - {now}:
+        raise StoreReplaced(f"The store was restored (epoch {now}) while this process worked for epoch {min(epochs)}.")
 
 
 async def _claim_for(tx: Tx, request: ClaimRequest) -> list[Lease]:

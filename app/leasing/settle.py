@@ -19,7 +19,8 @@ async def _fail_one(tx: Tx, failure: Failure) -> JobState | None:
     await tx.seq()
     await _note(tx, failure)
     fence = await tx.first(statements.fence_of(), {"job": failure.lease.job})
-    if fence is None or fence.attempt != failure.lease.attempt or fence.lease_worker != failure.lease.worker:
+    lease = failure.lease
+    if fence is None or (fence.epoch, fence.attempt, fence.lease_worker) != (lease.epoch, lease.attempt, lease.worker):
         return None
     to_state = _decide(failure, fence)
     await tx.run(statements.settle_failure(), _move(tx, failure, to_state))
@@ -44,6 +45,7 @@ def _move(tx: Tx, failure: Failure, to_state: JobState) -> dict[str, Any]:
         "job": failure.lease.job,
         "held_attempt": failure.lease.attempt,
         "worker": failure.lease.worker,
+        "epoch": failure.lease.epoch,
         "to_state": to_state,
         "to_due_ms": failure.due_ms if to_state is JobState.WAITING else None,
         "to_cause": failure.cause,

@@ -35,7 +35,20 @@ from app.model.lease import Cause
 from app.model.limits import EXPIRIES_BEFORE_FAILED, EXPIRIES_BEFORE_REST, FIRST_REST_MS, LONGEST_WAIT_MS
 from app.model.states import Event, JobState, sources
 from app.store.batch import batch_rows
-from app.store.tables import COUNTER, DATASET, EVENT, FAILURE, HOLD, JOB, READING, RESPONSE, SAMPLE, UNREAD, WORKER
+from app.store.tables import (
+    COUNTER,
+    DATASET,
+    EVENT,
+    FAILURE,
+    HOLD,
+    JOB,
+    META,
+    READING,
+    RESPONSE,
+    SAMPLE,
+    UNREAD,
+    WORKER,
+)
 
 OPEN_WORKER = ("live", "draining")
 _NO_LEASE: dict[str, Any] = {"lease_worker": null(), "lease_deadline_ms": null()}
@@ -53,6 +66,12 @@ def _unread() -> ColumnElement[bool]:
         .correlate(JOB)
         .exists()
     )
+
+
+@cache
+def epoch() -> Select[Any]:
+    """The epoch of the store: a restore writes a new one, and every older lease is void."""
+    return select(META.c.epoch).where(META.c.id == 1)
 
 
 @cache
@@ -149,13 +168,14 @@ def prompts() -> Select[Any]:
 @cache
 def release() -> ReturningUpdate[Any]:
     """Give leases back unasked: nothing is counted. A lease that is no longer ours, or whose body is stored, stays."""
-    leases = batch_rows("leases", job=int, attempt=int, worker=int)
+    leases = batch_rows("leases", job=int, attempt=int, worker=int, epoch=int)
     return (
         update(JOB)
         .where(
             JOB.c.id == leases.c.job,
             JOB.c.attempt == leases.c.attempt,
             JOB.c.lease_worker == leases.c.worker,
+            leases.c.epoch == epoch().scalar_subquery(),
             JOB.c.state.in_(sources(Event.RELEASE)),
             not_(_unread()),
         )
@@ -237,8 +257,9 @@ def adopt_unread() -> ReturningUpdate[Any]:
 def fence_of() -> Select[Any]:
     """What decides about a failed attempt: the job's present holder and counts, and its dataset's limit."""
     return (
-        select(JOB.c.state, JOB.c.attempt, JOB.c.lease_worker, JOB.c.tries, DATASET.c.max_attempts)
+        select(JOB.c.state, JOB.c.attempt, JOB.c.lease_worker, JOB.c.tries, DATASET.c.max_attempts, META.c.epoch)
         .join(DATASET, DATASET.c.id == JOB.c.dataset_id)
+        .join(META, META.c.id == 1)
         .where(JOB.c.id == bindparam("job"))
     )
 
@@ -253,6 +274,7 @@ def settle_failure() -> Update:
             JOB.c.attempt == bindparam("held_attempt"),
             JOB.c.lease_worker == bindparam("worker"),
             JOB.c.state == JobState.LEASED,
+            bindparam("epoch", type_=Integer) == epoch().scalar_subquery(),
         )
         .values(
             state=bindparam("to_state"),
@@ -324,6 +346,7 @@ def promote() -> Update:
         .where(JOB.c.id == bindparam("job"), JOB.c.state == JobState.FAILED)
         .values(
             state=JobState.DONE,
+            cause=null(),
             verdict=bindparam("to_verdict"),
             expected=bindparam("to_expected"),
             finish_reason=bindparam("to_finish_reason"),
@@ -343,6 +366,20 @@ def accept_response() -> Update:
         update(RESPONSE)
         .where(RESPONSE.c.id == bindparam("response"), RESPONSE.c.accepted_seq.is_(None))
         .values(accepted_seq=bindparam("at_seq"))
+    )
+
+
+@cache
+def supersede_answer() -> Update:
+    """What a job that is taken out had accepted before stands no longer."""
+    return (
+        update(RESPONSE)
+        .where(
+            RESPONSE.c.job_id == bindparam("job"),
+            RESPONSE.c.accepted_seq.is_not(None),
+            RESPONSE.c.superseded_seq.is_(None),
+        )
+        .values(superseded_seq=bindparam("at_seq", type_=Integer))
     )
 
 

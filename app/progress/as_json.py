@@ -25,7 +25,12 @@ def overview_json(overview: Overview) -> dict[str, Any]:
                 for worker in overview.workers.open
             ]
         },
-        "store": {"path": overview.store_path, "bytes": overview.store_bytes},
+        "store": {"path": overview.store_path, "bytes": overview.store_bytes, "backup_ms": overview.backup_ms},
+        "disk": {
+            "free": overview.disk_free, "total": overview.disk_total, "low": overview.disk_low,
+            "open_jobs": overview.need.open_jobs, "answer_bytes": overview.need.answer_bytes,
+            "needed": overview.need.total,
+        },
     }  # fmt: skip
 
 

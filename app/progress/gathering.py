@@ -9,12 +9,14 @@ from app.model.errors import no_such_dataset
 from app.model.states import JobState
 from app.model.verdicts import Verdict
 from app.progress import rates, statements
+from app.progress.disk import disk_usage, need_in
 from app.progress.eta import Eta, Situation, eta
 from app.progress.overview import (
     Alarm,
     DatasetProgress,
     Hold,
     Liveness,
+    Need,
     OpenWorker,
     Overview,
     Pace,
@@ -43,6 +45,8 @@ class _Found:
     starts: _Rows
     open_workers: _Rows
     closed_workers: _Rows
+    need: Need
+    backup_ms: int | None
 
 
 async def overview(store: Store, name: str | None = None) -> Overview:
@@ -60,6 +64,7 @@ async def overview(store: Store, name: str | None = None) -> Overview:
         for row in found.datasets
         if name in (None, row.name)
     )
+    disk = disk_usage(store.place.path.parent)
     total = sum_of(dataset.tally for dataset in datasets)
     return Overview(
         as_of_ms=now_ms,
@@ -70,6 +75,10 @@ async def overview(store: Store, name: str | None = None) -> Overview:
         total=total,
         pace=_pace_of_all(datasets, minutes, clock),
         workers=workers,
+        disk_total=disk.total,
+        disk_free=disk.free,
+        need=found.need,
+        backup_ms=found.backup_ms,
         alarms=tuple(_alarm(row) for row in found.alarms if name is None or row.name in (None, name)),
     )
 
@@ -87,6 +96,8 @@ async def _find(store: Store, now_ms: int) -> _Found:
             starts=await reads.rows(statements.starts(), {"since_ms": since_ms}),
             open_workers=await reads.rows(statements.open_workers()),
             closed_workers=await reads.rows(statements.closed_workers()),
+            need=await need_in(reads),
+            backup_ms=await reads.value(statements.last_backup()),
         )
 
 

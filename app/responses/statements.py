@@ -86,7 +86,7 @@ def accept() -> ReturningUpdate[Any]:
     answers = batch_rows(
         "answers",
         job=int, attempt=int, worker=int, verdict=str, expected=int, finish_reason=str,
-        reasoning_chars=int, content_chars=int, completion_tokens=int, latency_ms=int, preview=str,
+        reasoning_chars=int, content_chars=int, completion_tokens=int, latency_ms=int, preview=str, epoch=int,
     )  # fmt: skip
     return (
         update(JOB)
@@ -94,6 +94,7 @@ def accept() -> ReturningUpdate[Any]:
             JOB.c.id == answers.c.job,
             JOB.c.attempt == answers.c.attempt,
             JOB.c.state.in_(sources(Event.ACCEPT)),
+            answers.c.epoch == select(META.c.epoch).where(META.c.id == 1).scalar_subquery(),
             or_(JOB.c.state != JobState.LEASED, JOB.c.lease_worker == answers.c.worker),
         )
         .values(

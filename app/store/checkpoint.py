@@ -14,8 +14,7 @@ DUE_BYTES = 16 * 2**20
 
 async def checkpoint(engine: AsyncEngine, place: Place) -> None:
     """Move a large WAL into the file. Whoever holds a lock is not waited for: the next group tries again."""
-    wal = place.path.with_name(place.path.name + "-wal")
-    if not wal.exists() or wal.stat().st_size < DUE_BYTES:
+    if not place.wal.exists() or place.wal.stat().st_size < DUE_BYTES:
         return
     async with engine.connect() as connection:
         driver = (await connection.get_raw_connection()).driver_connection

@@ -34,10 +34,16 @@ _READER_PRAGMAS = (
 )
 
 
-def writing_engine(place: Place) -> AsyncEngine:
+# What SQLite wants while tables are made anew (sqlite.org/lang_altertable.html, 7): a table that is dropped takes no
+# rows of others along, and one that is renamed is not looked for in views that have lost it for a moment.
+_UPGRADE_PRAGMAS = ("PRAGMA foreign_keys=OFF", "PRAGMA legacy_alter_table=ON")
+
+
+def writing_engine(place: Place, *, upgrades: bool = False) -> AsyncEngine:
     """One connection; every transaction takes the write lock at once, so that none is lost to a late upgrade."""
     engine = create_async_engine(_url(place), poolclass=StaticPool)
-    _configure(engine, (*_WRITER_PRAGMAS, f"PRAGMA wal_autocheckpoint={_autocheckpoint()}"), "BEGIN IMMEDIATE")
+    more = [f"PRAGMA wal_autocheckpoint={_autocheckpoint()}", *(_UPGRADE_PRAGMAS if upgrades else ())]
+    _configure(engine, (*_WRITER_PRAGMAS, *more), "BEGIN IMMEDIATE")
     return engine
 
 

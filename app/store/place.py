@@ -34,10 +34,24 @@ class Place:
         """The folder of the workers' lock files."""
         return self.path.with_name(self.path.name + ".workers")
 
+    @property
+    def wal(self) -> Path:
+        """SQLite's log beside the file: committed rows that are not in the file yet."""
+        return self.path.with_name(self.path.name + "-wal")
+
+    @property
+    def shared_memory(self) -> Path:
+        """The index of the WAL; SQLite makes it anew."""
+        return self.path.with_name(self.path.name + "-shm")
+
+    @property
+    def backups(self) -> Path:
+        """The folder of backups that were given no other place."""
+        return self.path.with_name(self.path.name + ".backups")
+
     def size(self) -> int:
         """Bytes of the file and its WAL, from `stat`: opening either would drop SQLite's locks."""
-        files = (self.path, self.path.with_name(self.path.name + "-wal"))
-        return sum(file.stat().st_size for file in files if file.exists())
+        return sum(file.stat().st_size for file in (self.path, self.wal) if file.exists())
 
 
 def locate(db: str) -> Place:
@@ -96,6 +110,17 @@ def _check_present(place: Place, *, create: bool) -> None:
             f"{place.path} or its folder cannot be written by this user. SQLite needs both, even to read a live store."
         )
     _check_header(place, create=create)
+    _check_wal(place)
+
+
+def _check_wal(place: Place) -> None:
+    """Refuse a store whose WAL was removed. SQLite makes the WAL before its index and removes it after that."""
+    index, wal = place.shared_memory.exists, place.wal.exists
+    if index() and not wal() and index() and not wal():  # twice: another process may be closing or opening it just now
+        raise IntegrityFailure(
+            f"{place.wal} was removed: the rows that were committed last were in it. Put it back or restore a backup. "
+            f"To go on without those rows, remove {place.shared_memory.name} too."
+        )
 
 
 def _check_header(place: Place, *, create: bool) -> None:
@@ -113,6 +138,20 @@ def _check_header(place: Place, *, create: bool) -> None:
     if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
         raise UsageError(
             f"{place.path} is a database of another program, and nothing in it was touched. --db names another file."
+        )
+    _check_length(place, header)
+
+
+def _check_length(place: Place, header: bytes) -> None:
+    """Refuse a file that is shorter than its own header says; with a WAL beside it, the rest may lie there."""
+    if place.wal.exists() and place.wal.stat().st_size:
+        return
+    page = int.from_bytes(header[16:18], "big")
+    pages = int.from_bytes(header[28:32], "big")
+    whole, found = (65536 if page == 1 else page) * pages, place.path.stat().st_size
+    if header[24:28] == header[92:96] and found < whole:  # the count is only valid where these two agree
+        raise IntegrityFailure(
+            f"{place.path} is cut off: {found:,} of {whole:,} bytes are there. Restore it from a backup."
         )
 
 

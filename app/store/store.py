@@ -22,6 +22,7 @@ from app.store.faults import as_error, classify
 from app.store.place import Place
 from app.store.tables import META
 from app.store.transaction import Reads
+from app.store.watch import Watch
 from app.store.writer import Operation, Writer
 
 Item = TypeVar("Item")
@@ -43,6 +44,7 @@ class Store:
     now_ms: Callable[[], int]
     _writer: Writer
     _reader: AsyncEngine
+    _watch: Watch
 
     async def write(self, operation: Operation[Item, Result], item: Item, *, first: bool = False) -> Result:
         """Run `operation` on `item` in the writer's next group; returns after its commit."""
@@ -56,6 +58,10 @@ class Store:
                 yield Reads(connection)
         except DBAPIError as error:
             raise as_error(classify(error), error) from error
+
+    def check_files(self) -> None:
+        """Raise where the file that is open is no longer the one at its path. Every write checks this by itself."""
+        self._watch.check()
 
     async def seq(self) -> int:
         """The number of the newest transaction that changed rows."""
@@ -88,11 +94,12 @@ async def open_store(
         try:
             store_id, epoch = await _prepare(reading, writing, now_ms)
             between = None if library.is_fixed() else partial(checkpoint, writing, place)
-            writer = Writer(writing, now_ms, patient=patient, on_trouble=on_trouble, between=between)
+            watch = Watch(place)
+            writer = Writer(writing, now_ms, patient=patient, on_trouble=on_trouble, guard=watch.check, between=between)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(writer.run)
                 try:
-                    yield Store(place, store_id, epoch, now_ms, writer, reading)
+                    yield Store(place, store_id, epoch, now_ms, writer, reading, watch)
                 finally:
                     writer.close()
         finally:

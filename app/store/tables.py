@@ -65,6 +65,8 @@ class Meta(SQLModel, table=True):
     seq: int = _integer(0)  # grows by one in every transaction that changes rows
     epoch: int = _integer(0)  # a restore writes a new one, which makes every older lease void
     parser_version: int = _integer(0)  # the newest parser that wrote readings here
+    backup_ms: int | None = _integer(null=True)  # when the newest backup was finished
+    backup_seq: int | None = _integer(null=True)  # what it holds: everything up to this number
 
 
 class Dataset(SQLModel, table=True):
@@ -185,7 +187,8 @@ class Job(SQLModel, table=True):
         CheckConstraint("(state = 'leased') = (lease_deadline_ms IS NOT NULL)", name="leased_until"),
         CheckConstraint("(state = 'waiting') = (due_ms IS NOT NULL)", name="waiting_until"),
         CheckConstraint(
-            "state <> 'done' OR (verdict IS NOT NULL AND finished_ms IS NOT NULL)", name="done_has_a_verdict"
+            "state <> 'done' OR (verdict IS NOT NULL AND expected IS NOT NULL AND finished_ms IS NOT NULL)",
+            name="done_has_a_verdict",
         ),
         CheckConstraint(
             "state <> 'failed' OR (cause IS NOT NULL AND finished_ms IS NOT NULL)", name="failed_has_a_cause"

@@ -40,7 +40,8 @@ class Writer:
     """Turns single requests into groups, and each group into one transaction.
 
     `patient`: a group that meets a busy store or a full disk is held and tried again until it goes through, and
-    `on_trouble` is told; otherwise its callers get the error at once. `between` runs after each group.
+    `on_trouble` is told; otherwise its callers get the error at once. `guard` runs before each group and raises where
+    nothing may be written any more; `between` runs after each group.
     """
 
     def __init__(
@@ -50,12 +51,14 @@ class Writer:
         *,
         patient: bool,
         on_trouble: Callable[[str], None],
+        guard: Callable[[], None] = lambda: None,
         between: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._engine = engine
         self._now_ms = now_ms
         self._patient = patient
         self._on_trouble = on_trouble
+        self._guard = guard
         self._between = between
         self._queue: deque[_Request] = deque()
         self._wake = anyio.Event()
@@ -99,6 +102,7 @@ class Writer:
     async def _take(self, group: list[_Request]) -> None:
         """Settle a group. What ends the writer, foreseen or not, is told to every caller: none may wait for ever."""
         try:
+            self._guard()
             await self._settle(group)
         except BaseException as error:
             self._broken = error

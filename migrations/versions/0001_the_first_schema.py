@@ -127,6 +127,8 @@ def upgrade() -> None:
         sa.Column("seq", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("epoch", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("parser_version", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("backup_ms", sa.Integer(), nullable=True),
+        sa.Column("backup_seq", sa.Integer(), nullable=True),
         sa.CheckConstraint("id = 1", name="one_row"),
         sa.PrimaryKeyConstraint("id"),
         sqlite_strict=True,
@@ -330,7 +332,8 @@ def upgrade() -> None:
         sa.CheckConstraint("(state = 'leased') = (lease_worker IS NOT NULL)", name="leased_by_somebody"),
         sa.CheckConstraint("(state = 'waiting') = (due_ms IS NOT NULL)", name="waiting_until"),
         sa.CheckConstraint(
-            "state <> 'done' OR (verdict IS NOT NULL AND finished_ms IS NOT NULL)", name="done_has_a_verdict"
+            "state <> 'done' OR (verdict IS NOT NULL AND expected IS NOT NULL AND finished_ms IS NOT NULL)",
+            name="done_has_a_verdict",
         ),
         sa.CheckConstraint(
             "state <> 'failed' OR (cause IS NOT NULL AND finished_ms IS NOT NULL)", name="failed_has_a_cause"

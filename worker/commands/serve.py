@@ -40,6 +40,9 @@ def serve(
         raise UsageError("--no-auth and --token-file exclude each other.")
 
     async def command() -> Exit:
+        import uuid
+
+        from app.leasing import locks
         from app.store.store import open_store
         from app.web.serving import Address, Serving, refuse_open
         from app.web.serving import serve as serve_store
@@ -51,7 +54,8 @@ def serve(
             names = frozenset(name.lower() for name in allowed_host or ())
             asked = Serving(address, token, names)
             _warn(asked)
-            return await serve_store(store, asked, lambda url, door: _ready(url, door, open_browser=open_browser))
+            with locks.server(store.place.workers, uuid.uuid4().hex):
+                return await serve_store(store, asked, lambda url, door: _ready(url, door, open_browser=open_browser))
 
     cli_context.run(command)
 

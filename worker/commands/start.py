@@ -77,6 +77,13 @@ def start(
     api_key_env: Annotated[
         str | None, typer.Option(metavar="VAR", help=f"Environment variable with the API key (else {DEFAULT_KEY}).")
     ] = None,
+    min_free_disk: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Ask nothing new while the store's disk has less free. Default: 2GiB, or 5 % of a small disk.",
+        ),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Shown in pages and status. Default: host and pid.")] = None,
 ) -> None:
     """Collect the settings and run the worker."""
@@ -106,6 +113,7 @@ def start(
         preflight=not skip_preflight,
         stall_s=seconds(stall_timeout),
         api_key=key,
+        min_free_disk=None if min_free_disk is None else size(min_free_disk),
         name=name,
         live_progress=shared.live_progress,
         **timing,

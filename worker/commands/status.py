@@ -74,9 +74,21 @@ def lines(overview: "Overview", red: str = "{}", width: int | None = None) -> It
     yield from layout.facts([wording.workers(overview.workers)], width, "workers  ", "  ")
     for worker in overview.workers.open:
         yield from layout.facts(_worker(worker, overview.as_of_ms), width, "  ", "    ")
+    low = ["LOW: nothing new is asked"] if overview.disk_low else []
+    disk = [f"{wording.size(overview.disk_free)} free", wording.need(overview.need), *low]
+    shown = layout.facts(disk, width, "disk     ", "  ")
+    yield from map(red.format, shown) if low else shown
     as_of = wording.moment(overview.as_of_ms)
-    store = [wording.size(overview.store_bytes), f"seq {overview.seq:,}", f"as of {as_of}"]
+    store = [wording.size(overview.store_bytes), f"seq {overview.seq:,}", f"as of {as_of}", _backup(overview)]
     yield from layout.facts(store, width, "store    ", "  ")
+
+
+def _backup(overview: "Overview") -> str:
+    from app.progress import wording
+
+    if overview.backup_ms is None:
+        return "no backup yet"
+    return f"backup {wording.age(overview.as_of_ms - overview.backup_ms)} old"
 
 
 def _beside(name: str, names: int, parts: list[str], width: int | None) -> Iterator[str]:

@@ -7,6 +7,7 @@ from app.leasing.holds import HoldKind, HoldRequest, hold
 from app.model.exits import Exit
 from tests.integration.store.kit import run
 from tests.support.filled import filled
+from worker.disk import Disk
 from worker.feeder import Feeder
 from worker.gatekeeper import Gatekeeper
 from worker.log import Log
@@ -36,7 +37,8 @@ def test_a_hold_between_claim_and_sending_releases_the_job(tmp_path: Path) -> No
             server: Any = Server(None, Pressure.open(8), well=True)  # type: ignore[arg-type]
             pool = Pool([server], 8)
             tools = Tools(room.store, pool, Ending(pool.wake), Log(quiet=True), None)
-            feeder = Feeder(tools, room.worker, None, 60.0, until_empty=False, limit=None, fixed_model=False)
+            disk = Disk.of(room.store, pool, tools.log, 0)
+            feeder = Feeder(tools, room.worker, None, 60.0, until_empty=False, limit=None, fixed_model=False, disk=disk)
             started: Any = Started()
             await feeder._start(leases, started)
             assert started.jobs == [lease.job for lease in leases[3:]]
