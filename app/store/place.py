@@ -34,6 +34,11 @@ class Place:
         """The folder of the workers' lock files."""
         return self.path.with_name(self.path.name + ".workers")
 
+    @property
+    def spool(self) -> Path:
+        """The folder of answers that could not be committed yet."""
+        return self.path.with_name(self.path.name + ".spool")
+
     def size(self) -> int:
         """Bytes of the file and its WAL, from `stat`: opening either would drop SQLite's locks."""
         files = (self.path, self.path.with_name(self.path.name + "-wal"))
