@@ -13,7 +13,6 @@ BUSY_TIMEOUT_MS = 30_000
 WAL_LIMIT = 64 * 2**20
 
 _WRITER_PRAGMAS = (
-    f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}",
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",  # affordable because answers are committed in groups
     "PRAGMA foreign_keys=ON",
@@ -34,10 +33,12 @@ _READER_PRAGMAS = (
 )
 
 
-def writing_engine(place: Place) -> AsyncEngine:
+def writing_engine(place: Place, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> AsyncEngine:
     """One connection; every transaction takes the write lock at once, so that none is lost to a late upgrade."""
     engine = create_async_engine(_url(place), poolclass=StaticPool)
-    _configure(engine, (*_WRITER_PRAGMAS, f"PRAGMA wal_autocheckpoint={_autocheckpoint()}"), "BEGIN IMMEDIATE")
+    patience = f"PRAGMA busy_timeout={busy_timeout_ms}"
+    checkpoints = f"PRAGMA wal_autocheckpoint={_autocheckpoint()}"
+    _configure(engine, (patience, *_WRITER_PRAGMAS, checkpoints), "BEGIN IMMEDIATE")
     return engine
 
 

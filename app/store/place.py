@@ -20,6 +20,11 @@ NETWORK_FILE_SYSTEMS = frozenset([
 
 _ESCAPED = re.compile(rb"\\([0-7]{3})")  # how mountinfo writes a blank, a tab, a line end and a backslash
 
+
+class StoreGone(ResourceExhausted):
+    """The path of an open store names another file, or none."""
+
+
 _open_here: dict[tuple[int, int], int] = {}  # (device, inode) -> stores open in this process
 
 
@@ -138,11 +143,32 @@ def _unescaped(code: re.Match[bytes]) -> bytes:
     return bytes([int(code[1], 8)])
 
 
-def opened(place: Place) -> None:
-    """Note that this process holds connections to the place; see `_check_present`."""
+def opened(place: Place) -> tuple[int, int]:
+    """Note that this process holds connections to the place, see `_check_present`; the file that they are on."""
     facts = place.path.stat()
     key = (facts.st_dev, facts.st_ino)
     _open_here[key] = _open_here.get(key, 0) + 1
+    return key
+
+
+def check_unmoved(place: Place, file: tuple[int, int]) -> None:
+    """Raises ResourceExhausted where the path no longer names the open file: SQLite would go on writing to it unseen.
+
+    A file that was removed takes commits as before, and all of them are gone when its last holder ends.
+    """
+    try:
+        facts = place.path.stat()
+    except OSError as error:
+        raise _gone(place) from error
+    if (facts.st_dev, facts.st_ino) != file:
+        raise _gone(place)
+
+
+def _gone(place: Place) -> StoreGone:
+    return StoreGone(
+        f"{place.path} was moved, removed or replaced while it was open, so nothing more is written to it. "
+        "Put the file back, or stop whoever has it open."
+    )
 
 
 def closed(place: Place) -> None:
