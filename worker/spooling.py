@@ -13,6 +13,7 @@ from app.model.ids import ResponseId
 from app.responses.keep import PackedReply, keep
 from app.responses.read import Judged, settle
 from app.spool.file import SpoolFile
+from app.spool.looking import answers_wait
 from app.spool.record import SpooledAnswer
 from app.store.store import Store
 from app.store.writer import Operation
@@ -128,8 +129,8 @@ class Spooling:
             return self.unclean
         kind = type(self.trouble) if isinstance(self.trouble, TROUBLE) else Unavailable
         return kind(
-            f"{waiting:,} answers wait in the spool {self.file.path}, safe on disk ({self.trouble}). "
-            "The next worker on this store brings them in; nothing is asked again for them."
+            f"{answers_wait(waiting)} in the spool {self.file.path}, safe on disk ({self.trouble}). "
+            "The next worker on this store brings that in; nothing is asked again for it."
         )
 
     async def _spool(self, answer: SpooledAnswer, reason: Exception) -> bool:

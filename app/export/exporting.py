@@ -18,6 +18,7 @@ from app.export.target import part, refuse_target, write_durably
 from app.export.walk import Taking, Walked, walk
 from app.model.errors import CaptureFailed, ThinkledgerError
 from app.model.exits import Exit
+from app.spool.looking import look, waiting_words
 from app.store.batch import bind_rows
 from app.store.store import Store
 
@@ -45,6 +46,7 @@ class Report:
     left_out: dict[str, int]
     with_tool_calls: int
     manifest: Path | None
+    in_spool: int = 0  # answers of the dataset that are on disk and not in the store
 
     @property
     def complete(self) -> bool:
@@ -58,6 +60,7 @@ async def export_dataset(
     told = listener or Listener()
     started = _now()
     refuse_target(request)
+    in_spool = (await to_thread.run_sync(look, store.place)).of(request.dataset)
     census = await take_census(store, request.dataset)
     told.on_census(census)
     refuse(request, census)
@@ -65,7 +68,7 @@ async def export_dataset(
     if request.target is None:
         sink = Sink(stream, request.packing)
         walked = await walk(store, census, taking, sink, told.on_rows)
-        return _report(census, walked, sink.finish(), None)
+        return _report(census, walked, sink.finish(), None, in_spool)
     with part(request, request.target) as made:
         walked = await walk(store, census, taking, made.sink, told.on_rows)
         written = await to_thread.run_sync(made.seal)
@@ -73,8 +76,9 @@ async def export_dataset(
     if request.manifest_path is not None:
         times = {"started": started, "finished": _now()}
         facts = manifest(request, census, walked, written, await _servers(store, walked), times)
+        facts |= {"warnings": [waiting_words(in_spool)]} if in_spool else {}
         write_durably(request.manifest_path, as_text(facts))
-    return _report(census, walked, written, request.manifest_path)
+    return _report(census, walked, written, request.manifest_path, in_spool)
 
 
 def refuse(request: ExportRequest, census: Census) -> None:
@@ -90,8 +94,8 @@ def refuse(request: ExportRequest, census: Census) -> None:
         )
 
 
-def _report(census: Census, walked: Walked, written: Written, manifest_path: Path | None) -> Report:
-    return Report(census, written, walked.left_out(census), walked.with_tool_calls, manifest_path)
+def _report(census: Census, walked: Walked, written: Written, manifest_path: Path | None, in_spool: int) -> Report:
+    return Report(census, written, walked.left_out(census), walked.with_tool_calls, manifest_path, in_spool)
 
 
 async def _servers(store: Store, walked: Walked) -> list[Server]:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from anyio import to_thread
+
 from app.model.errors import no_such_dataset
 from app.model.states import JobState
 from app.model.verdicts import Verdict
@@ -24,6 +26,7 @@ from app.progress.overview import (
     sum_of,
 )
 from app.progress.rates import HISTORY_MS, MINUTE_MS, Minute
+from app.spool.looking import look
 from app.store.store import Store
 
 _HOUR_MS = 60 * MINUTE_MS
@@ -71,6 +74,7 @@ async def overview(store: Store, name: str | None = None) -> Overview:
         pace=_pace_of_all(datasets, minutes, clock),
         workers=workers,
         alarms=tuple(_alarm(row) for row in found.alarms if name is None or row.name in (None, name)),
+        spool=await to_thread.run_sync(look, store.place),
     )
 
 

@@ -1,13 +1,14 @@
 """What the Overview says: frozen values, with every number that is shown in more than one place."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from app.model.states import JobState
 from app.model.verdicts import Fraction, Verdict, capture_rate
 from app.progress.eta import Eta
 from app.progress.rates import Rate
+from app.spool.looking import SpoolState
 
 LATE_AFTER_MS = 30_000  # two heartbeats
 OPEN = (JobState.READY, JobState.LEASED, JobState.WAITING)
@@ -172,6 +173,7 @@ class Overview:
     pace: Pace
     workers: Workers
     alarms: tuple[Alarm, ...] = ()
+    spool: SpoolState = field(default_factory=SpoolState)  # answers that are on disk and not in the store
 
     @property
     def warnings(self) -> tuple[Alarm, ...]:

@@ -65,6 +65,16 @@ class SpoolState:
         return sum(file.datasets.get(dataset, 0) for file in self.files)
 
 
+def waiting_words(count: int) -> str:
+    """`1 answer waits in the spool: ...`"""
+    return f"{answers_wait(count)} in the spool, not yet in the store: start a worker to bring them in."
+
+
+def answers_wait(count: int) -> str:
+    """`1 answer waits`"""
+    return "1 answer waits" if count == 1 else f"{count:,} answers wait"
+
+
 def look(place: Place) -> SpoolState:
     """Look at every spool file of a store. Nothing is changed, and nobody is kept waiting."""
     known = folders(place)

@@ -66,6 +66,7 @@ class Writer:
         self._queue: deque[_Request] = deque()
         self._wake = anyio.Event()
         self._closing = False
+        self._troubled = False  # the latest transaction met trouble of the store
         self._broken: BaseException | None = None  # nothing asked from now on is written
 
     async def do(
@@ -135,7 +136,6 @@ class Writer:
     async def _commit(self, group: list[_Request]) -> BaseException | None:
         """One transaction for the group, again and again while the trouble is the store's and we are patient."""
         pauses = iter(_PAUSES_S)
-        troubled = False
         while group:
             try:
                 await self._transaction(group)
@@ -143,17 +143,21 @@ class Writer:
                 fault = _fault_of(error)
                 if fault in (Fault.ROW, Fault.DAMAGED) or not self._patient:
                     return error
-                troubled = True
+                self._troubled = True
                 self._on_trouble(_for_caller(error))
                 if self._closing:
                     return error
                 self._withdraw(group, error)
                 await anyio.sleep(next(pauses, _PAUSES_S[-1]))
             else:
-                if troubled:
-                    self._on_trouble(None)
+                self._note_success()
                 break
         return None
+
+    def _note_success(self) -> None:
+        if self._troubled:
+            self._troubled = False
+            self._on_trouble(None)
 
     def _withdraw(self, group: list[_Request], error: BaseException) -> None:
         """Tell those who wait no longer, in the group and behind it, what keeps them from being committed."""

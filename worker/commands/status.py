@@ -58,6 +58,7 @@ async def _show(overview: "Overview", *, as_json: bool, clear: bool) -> None:
 def lines(overview: "Overview", red: str = "{}") -> Iterator[str]:
     """The Overview, line by line; `red` is how a line that needs a person is shown."""
     from app.progress import wording
+    from app.progress.display import one_line
 
     width = max((len(dataset.name) for dataset in overview.datasets), default=0)
     for dataset in overview.datasets:
@@ -70,6 +71,8 @@ def lines(overview: "Overview", red: str = "{}") -> Iterator[str]:
     yield ""
     for alarm in overview.warnings:
         yield red.format(_alarm(alarm))
+    for number, told in enumerate(wording.spool(overview.spool)):
+        yield red.format(f"{'' if number else 'spool':7}  {one_line(told)}")
     yield f"workers  {wording.workers(overview.workers)}"
     as_of = wording.moment(overview.as_of_ms)
     yield f"store    {wording.size(overview.store_bytes)}  seq {overview.seq:,}  as of {as_of}"
