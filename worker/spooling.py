@@ -130,7 +130,7 @@ class Spooling:
         kind = type(self.trouble) if isinstance(self.trouble, TROUBLE) else Unavailable
         return kind(
             f"{answers_wait(waiting)} in the spool {self.file.path}, safe on disk ({self.trouble}). "
-            "The next worker on this store brings that in; nothing is asked again for it."
+            "The next worker on this store brings in what waits; nothing is asked again for it."
         )
 
     async def _spool(self, answer: SpooledAnswer, reason: Exception) -> bool:

@@ -14,14 +14,16 @@ import pytest
 
 from app.spool.looking import waiting_words
 from tests.acceptance.test_main_job import prompts
+from tests.integration.store import raw
 from tests.integration.store.kit import process, says, tell
 from tests.support.product import Product, RunningWorker, wait_for
 from tests.support.simulator import Simulator
 from worker.simulator.answers import answer_of
 
-JOBS = 160
+JOBS = 120
 BYTES = 40_000  # of an answer: enough for a full disk to be felt
 SLOTS = 8
+LATENCY = "uniform:0.1,0.4"
 WORKER = ("--concurrency", str(SLOTS), "--spool-after", "0.3s", "--spool-reserve", "4MiB")
 
 
@@ -123,7 +125,7 @@ def spooling(running: RunningWorker) -> bool:
 def test_a_disk_that_is_full_for_a_while_costs_nothing(on_disk: Product, disk: Path) -> None:
     asked = prompts(JOBS)
     on_disk.import_prompts("data", asked)
-    with Simulator("--latency", "uniform:0.05,0.2", "--answer-bytes", str(BYTES)) as simulator:
+    with Simulator("--latency", LATENCY, "--answer-bytes", str(BYTES)) as simulator:
         with on_disk.worker(simulator.url, "--until-empty", *WORKER) as running:
             wait_for(lambda: on_disk.count("done") >= 20, "20 jobs done")
             filler = fill(disk)
@@ -145,7 +147,7 @@ def test_a_disk_that_is_full_for_a_while_costs_nothing(on_disk: Product, disk: P
 def test_a_drain_on_a_full_disk_ends_and_the_next_worker_brings_the_answers_in(on_disk: Product, disk: Path) -> None:
     asked = prompts(JOBS)
     on_disk.import_prompts("data", asked)
-    with Simulator("--latency", "uniform:0.05,0.2", "--answer-bytes", str(BYTES)) as simulator:
+    with Simulator("--latency", LATENCY, "--answer-bytes", str(BYTES)) as simulator:
         with on_disk.worker(simulator.url, *WORKER) as running:
             wait_for(lambda: on_disk.count("done") >= 20, "20 jobs done")
             filler = fill(disk)
@@ -168,7 +170,7 @@ def test_a_drain_on_a_full_disk_ends_and_the_next_worker_brings_the_answers_in(o
 def test_a_worker_killed_on_a_full_disk_loses_nothing_that_reached_the_spool(on_disk: Product, disk: Path) -> None:
     asked = prompts(JOBS)
     on_disk.import_prompts("data", asked)
-    with Simulator("--latency", "uniform:0.05,0.2", "--answer-bytes", str(BYTES)) as simulator:
+    with Simulator("--latency", LATENCY, "--answer-bytes", str(BYTES)) as simulator:
         with on_disk.worker(simulator.url, *WORKER) as running:
             wait_for(lambda: on_disk.count("done") >= 20, "20 jobs done")
             filler = fill(disk)
@@ -186,7 +188,7 @@ def test_files_that_may_not_grow_cost_nothing(product: Product) -> None:
     asked = prompts(JOBS)
     product.import_prompts("data", asked)
     limit = 5 * 2**20
-    with Simulator("--latency", "uniform:0.05,0.2", "--answer-bytes", str(BYTES * 4)) as simulator:
+    with Simulator("--latency", LATENCY, "--answer-bytes", str(BYTES * 4)) as simulator:
         with product.worker(simulator.url, "--until-empty", *WORKER) as running:
             wait_for(lambda: product.count("done") >= 5, "5 jobs done")
             unlimited = resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE)
@@ -205,7 +207,7 @@ def test_files_that_may_not_grow_cost_nothing(product: Product) -> None:
 def test_a_lock_that_another_process_keeps_costs_nothing(product: Product, ends: bool) -> None:
     asked = prompts(JOBS)
     product.import_prompts("data", asked)
-    with Simulator("--latency", "uniform:0.05,0.2", "--answer-bytes", str(BYTES)) as simulator:
+    with Simulator("--latency", LATENCY, "--answer-bytes", str(BYTES)) as simulator:
         with product.worker(simulator.url, "--until-empty", *WORKER) as running:
             wait_for(lambda: product.count("done") >= 20, "20 jobs done")
             with process("hold", product.db) as other:
@@ -227,7 +229,7 @@ def test_a_store_that_was_moved_away_gets_its_answers_when_it_is_back(product: P
     asked = prompts(JOBS)
     product.import_prompts("data", asked)
     aside = product.folder / "aside.db"
-    with Simulator("--latency", "uniform:0.05,0.2", "--answer-bytes", str(BYTES)) as simulator:
+    with Simulator("--latency", LATENCY, "--answer-bytes", str(BYTES)) as simulator:
         with product.worker(simulator.url, "--until-empty", *WORKER) as running:
             wait_for(lambda: product.count("done") >= 20, "20 jobs done")
             product.db.rename(aside)
@@ -242,7 +244,7 @@ def test_answers_elsewhere_are_found_by_a_worker_that_was_not_told_where(product
     asked = prompts(JOBS)
     product.import_prompts("data", asked)
     elsewhere = tmp_path / "other disk"
-    with Simulator("--latency", "uniform:0.05,0.2", "--answer-bytes", str(BYTES)) as simulator:
+    with Simulator("--latency", LATENCY, "--answer-bytes", str(BYTES)) as simulator:
         with product.worker(simulator.url, *WORKER, "--spool-dir", str(elsewhere)) as running:
             wait_for(lambda: product.count("done") >= 20, "20 jobs done")
             with process("hold", product.db) as other:
@@ -254,6 +256,52 @@ def test_answers_elsewhere_are_found_by_a_worker_that_was_not_told_where(product
         assert str(elsewhere) in spool_of(product)["files"][0]["path"]
         product.finish(simulator.url, *WORKER)
         check_all(product, simulator, asked)
+
+
+def test_a_damaged_store_ends_the_worker_and_the_answer_is_in_the_spool(product: Product) -> None:
+    product.import_prompts("data", prompts(5))
+    raw.spoil(product.db, ["response"])
+    with Simulator() as simulator:
+        said = product.finish(simulator.url, "--concurrency", "1", code=8)
+        assert answered(simulator) == 1
+    assert "The store is damaged" in said
+    assert spool_of(product)["waiting"] == 1
+
+
+def test_a_torn_write_is_named_and_kept_and_what_stands_before_it_is_brought_in(product: Product) -> None:
+    """kill -9 in the middle of a write: the bytes that got there are no answer, and a person may still want them."""
+    asked = prompts(JOBS)
+    product.import_prompts("data", asked)
+    with Simulator("--latency", LATENCY, "--answer-bytes", str(BYTES)) as simulator:
+        with product.worker(simulator.url, *WORKER) as running:
+            wait_for(lambda: product.count("done") >= 20, "20 jobs done")
+            with process("hold", product.db) as other:
+                assert says(other) == "held"
+                wait_for(lambda: spooling(running) and quiet(simulator), "answers go to the spool")
+                assert check_waiting(product, simulator) > 1
+                running.kill()
+                tell(other)
+        (file,) = spool_of(product)["files"]
+        cut_last_record(Path(file["path"]))
+        said = product.run("status").stdout.decode()
+        assert "bytes of a write that was cut off" in said
+        product.finish(simulator.url, *WORKER)
+        repeats = simulator.stats()["requests_a_prompt"]
+    assert repeats == {"1": JOBS - 1, "2": 1}
+    product.check_invariants()
+    spool = spool_of(product)
+    assert (spool["waiting"], len(spool["files"])) == (0, 1)
+    assert spool["files"][0]["path"] == file["path"] + ".kept"
+    assert spool["torn_bytes"] > 0
+
+
+def cut_last_record(path: Path) -> None:
+    """As if its last bytes had never been written."""
+    data = path.read_bytes()
+    end = len(data.rstrip(b"\0"))
+    with path.open("r+b") as out:
+        out.seek(end - 100)
+        out.write(bytes(100))
 
 
 def test_without_room_for_the_reserve_nothing_is_asked(on_disk: Product) -> None:
