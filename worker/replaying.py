@@ -19,6 +19,7 @@ from worker.spooling import RETRY_S, TROUBLE
 
 LOOK_EVERY_S = 0.5
 READ_AT_ONCE = 32
+UNREADABLE_S = 30.0
 FREED_LOOK_S = 0.02
 FREED_WITHIN_LOOKS = 100  # a process that is killed loses its locks one after another
 
@@ -37,6 +38,9 @@ class Replayer:
                 await self.look()
             except TROUBLE:
                 await anyio.sleep(RETRY_S)  # the writer has told it
+            except OSError as error:
+                self._tell_unreadable(error)
+                await anyio.sleep(UNREADABLE_S)
             await anyio.sleep(LOOK_EVERY_S)
 
     async def look(self) -> None:
@@ -67,8 +71,17 @@ class Replayer:
                         await self._bring_in_left(await _freed(path))
             except TROUBLE:
                 await anyio.sleep(RETRY_S)
+            except OSError as error:
+                self._tell_unreadable(error)
+                return
             else:
                 return
+
+    def _tell_unreadable(self, error: OSError) -> None:
+        self.tools.log.warning(
+            "spool_unreadable", file=str(error.filename or self.tools.store.place.spool), reason=error.strerror,
+            advice="check the disk of the spool; what is in it stays there",
+        )  # fmt: skip
 
     async def _bring_in_left(self, file: SpoolFile | None) -> None:
         if file is None:
@@ -83,6 +96,8 @@ class Replayer:
         for entry in list(file.waiting):
             outcome = await self._bring_one(file, entry)
             brought += outcome is Outcome.STORED
+            if file is self.tools.spooling.file:
+                self.tools.spooling.note(entry, later=outcome is Outcome.LATER)
         if brought:
             self.tools.log.info("brought_in", answers=brought, file=str(file.path), waiting=len(file.waiting))
             self.tools.pool.wake()

@@ -12,7 +12,7 @@ from app.model.errors import IntegrityFailure, ResourceExhausted, ThinkledgerErr
 from app.model.ids import ResponseId
 from app.responses.keep import PackedReply, keep
 from app.responses.read import Judged, settle
-from app.spool.file import SpoolFile
+from app.spool.file import Entry, SpoolFile
 from app.spool.looking import answers_wait
 from app.spool.record import SpooledAnswer
 from app.store.store import Store
@@ -66,6 +66,7 @@ class Spooling:
     looked: bool = False  # whether the files that dead workers left were brought in
     stuck: set[int] = field(default_factory=set)  # jobs whose answer neither store nor spool takes: in memory only
     unsettled: set[ResponseId] = field(default_factory=set)  # bodies that are stored and could not be settled
+    deferred: set[int] = field(default_factory=set)  # offsets of records whose job somebody else works at just now
     trouble: ThinkledgerError | None = None  # why the latest answer went to the spool
     unclean: ThinkledgerError | None = None  # why the leases could not be given back
     lock: anyio.Lock = field(default_factory=anyio.Lock)  # of the file
@@ -77,12 +78,20 @@ class Spooling:
     @property
     def may_ask(self) -> bool:
         """Whether new requests may be sent: not while answers wait, or the reserve could run out."""
-        return self.looked and not self.file.waiting and not self.stuck
+        pressing = any(entry.offset not in self.deferred for entry in self.file.waiting)
+        return self.looked and not pressing and not self.stuck
 
     @property
     def idle(self) -> bool:
         """Whether no answer is on its way into the store."""
         return self.may_ask and not self.unsettled
+
+    def note(self, entry: Entry, *, later: bool) -> None:
+        """Note whether a record of ours has to wait for somebody else: that is no reason not to ask."""
+        if later:
+            self.deferred.add(entry.offset)
+        else:
+            self.deferred.discard(entry.offset)
 
     async def keep(self, packed: PackedReply, prompt: Prompt) -> ResponseId | None:
         """The number of a stored body; None where it went to the spool: whoever brings it in reads it.

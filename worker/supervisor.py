@@ -160,7 +160,7 @@ async def _session(settings: WorkerSettings, tools: Tools) -> None:
                 background.start_soon(watcher.run)
             await _work(feeder, tools)
             background.cancel_scope.cancel()
-        with suppress(*TROUBLE):
+        with suppress(*TROUBLE, OSError):  # what waits still is said at the end
             await replayer.finish()  # what came last may find the store well again
             await gatekeeper.look()  # a run that ends with a hold says why
 

@@ -147,14 +147,16 @@ def test_after_a_restore_an_answer_waits_while_somebody_works_at_its_job(tmp_pat
             restore(room.store)
             (again,) = await room.claim(1)
             with kit.tools_of(room) as tools:
+                tools.spooling.file.append(kit.spooled(room, lease, "s1", thought(3)))
                 await kit.replayer(room, tools).look()
-                assert look(room.store.place).waiting == 1
+                assert look(room.store.place).waiting == 2
+                assert tools.spooling.may_ask  # one's own work does not wait for somebody else's
                 assert await room.answer(again, thought(2))
                 await kit.replayer(room, tools).look()
             assert not left.exists()
 
     run(work)
-    assert [row[4:7] for row in rows(path)] == [(2, 0, 1), (3, 1, 0)]
+    assert [row[4:7] for row in rows(path)] == [(2, 0, 1), (3, 1, 0), (4, 1, 0)]
 
 
 @pytest.mark.parametrize("what", ["another store", "no such sample", "another content", "a job of another number"])
