@@ -12,7 +12,7 @@ from app.model.ids import ResponseId, WorkerId
 from app.responses.spooled import Brought, Outcome, Spooled, bring_in
 from app.responses.unread import load_bodies
 from app.spool.file import Entry, SpoolFile, take
-from app.spool.folders import replayable
+from app.spool.folders import owners, replayable
 from app.spool.record import State
 from worker.slot import Tools, settle_stored
 from worker.spooling import RETRY_S, TROUBLE
@@ -20,8 +20,8 @@ from worker.spooling import RETRY_S, TROUBLE
 LOOK_EVERY_S = 0.5
 READ_AT_ONCE = 32
 UNREADABLE_S = 30.0
-FREED_LOOK_S = 0.02
-FREED_WITHIN_LOOKS = 100  # a process that is killed loses its locks one after another
+FREED_LOOK_S = 0.05
+FREED_WITHIN_LOOKS = 600  # a process that is killed loses its locks one by one; or another brings the answers in now
 
 
 @dataclass(slots=True)
@@ -58,6 +58,8 @@ class Replayer:
         """Bring in what is our own."""
         spooling = self.tools.spooling
         await self._bring_in(spooling.file)
+        if not spooling.file.waiting and len(owners(spooling.file.path)) > 1:  # nothing of the dead is left in it
+            spooling.file.rename(spooling.file.path.with_name(spooling.uuid))
         for response in list(spooling.unsettled):
             spooling.unsettled.discard(response)
             await read_stored([response], self.worker, self.tools)
@@ -67,7 +69,7 @@ class Replayer:
         while True:
             try:
                 for path in list(replayable(self.tools.store.place)):
-                    if path.name == uuid:
+                    if uuid in owners(path):
                         await self._bring_in_left(await _freed(path))
             except TROUBLE:
                 await anyio.sleep(RETRY_S)
@@ -134,7 +136,7 @@ class Replayer:
 
 
 async def _freed(path: Path) -> SpoolFile | None:
-    """The file of a worker whose other lock is free already."""
+    """The file of a worker that is dead, once nobody holds it; None where somebody else has brought in what it held."""
     for _ in range(FREED_WITHIN_LOOKS):
         file = take(path)
         if file is not None or _is_gone(path):

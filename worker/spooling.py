@@ -13,6 +13,7 @@ from app.model.ids import ResponseId
 from app.responses.keep import PackedReply, keep
 from app.responses.read import Judged, settle
 from app.spool.file import Entry, SpoolFile
+from app.spool.folders import owners
 from app.spool.looking import answers_wait
 from app.spool.record import SpooledAnswer
 from app.store.store import Store
@@ -73,7 +74,7 @@ class Spooling:
 
     @property
     def uuid(self) -> str:
-        return self.file.path.name
+        return owners(self.file.path)[-1]
 
     @property
     def may_ask(self) -> bool:

@@ -12,6 +12,7 @@ from app.spool.file import KEPT_SUFFIX, SpoolFile, allocate, create, sync_folder
 from app.store.place import Place
 
 _LINK = "elsewhere-"
+_MOST_NAMES = 6  # in one file name, which may have 255 bytes
 
 
 def prepare(place: Place, store_id: str, elsewhere: Path | None) -> Path:
@@ -47,17 +48,24 @@ def replayable(place: Place) -> Iterator[Path]:
         yield from (path for path in files(folder) if not path.name.endswith(KEPT_SUFFIX))
 
 
+def owners(path: Path) -> list[str]:
+    """The workers whose answers a file may hold; the last one has it, or had it last."""
+    return path.name.split(".")
+
+
 def open_own(place: Place, store_id: str, elsewhere: Path | None, uuid: str, reserve: int) -> SpoolFile:
     """The file of the worker `uuid`: one that a dead worker left in the same folder, with what it holds, or a new one.
 
-    Taking over keeps crashes from filling the disk with reserves. Raises ResourceExhausted where there is no room.
+    Taking over keeps crashes from filling the disk with reserves. While a file holds the answers of dead workers, their
+    names stay part of its own: who finds them dead waits for those. Raises ResourceExhausted where there is no room.
     """
     try:
         folder = prepare(place, store_id, elsewhere)
         left = _left_by_dead(folder, reserve)
         if left is None:
             return create(folder / uuid, reserve)
-        left.rename(folder / uuid)
+        before = owners(left.path)[-_MOST_NAMES + 1 :] if left.waiting else []
+        left.rename(folder / ".".join([*before, uuid]))
         sync_folder(folder)
     except OSError as error:
         where = elsewhere or place.spool

@@ -13,12 +13,13 @@ import pytest
 from app.leasing.claim import Prompt
 from app.model.errors import IntegrityFailure, Unavailable
 from app.spool.file import SpoolFile
+from app.spool.folders import open_own
 from app.spool.looking import SpoolState, look
 from app.store.store import Store
 from tests.integration.spool import kit
 from tests.integration.store import raw
 from tests.integration.store.kit import ROOT, process, run, says, tell
-from tests.support.filled import Filled, chat, filled, thought
+from tests.support.filled import chat, filled, thought
 
 EVERYTHING = """SELECT job.sample_id, job.state, job.attempt, job.tries, response.attempt, response.late,
     response.accepted_seq IS NOT NULL, response.superseded_seq IS NOT NULL, reading.verdict
@@ -227,9 +228,29 @@ def test_the_answers_of_a_live_worker_are_left_to_it(tmp_path: Path) -> None:
     assert rows(tmp_path / "t.db")[0][1] == "done"
 
 
-async def _keep(room: Filled, tools: object, body: bytes) -> object:
-    (lease,) = await room.claim(1)
-    return await tools.spooling.keep(kit.packed(room, lease, body), PROMPT)  # type: ignore[attr-defined]
+def test_a_file_that_is_taken_over_is_found_by_the_dead_ones_name_until_it_is_empty(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with filled(tmp_path / "t.db") as room:
+            await room.dataset("data", 1)
+            (lease,) = await room.claim(1)
+            kit.left_by_dead(room, kit.spooled(room, lease, "s1", thought(1)), name="dead")
+            place = room.store.place
+            own = open_own(place, room.store.store_id, None, "successor", 1 << 16)
+            assert own.path.name == "dead.successor"
+            with kit.tools_of(room) as tools:
+                other, tools.spooling.file = tools.spooling.file, own
+                assert tools.spooling.uuid == "successor"
+                rescuer = kit.replayer(room, tools)
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(rescuer.of_dead, "dead")
+                    await kit.replayer(room, tools).look()
+                assert own.path.name == "successor"
+                assert raw.query(place.path, "SELECT state FROM job") == [("done",)]
+                own.close()
+                other.close()
+            assert list(place.spool.iterdir()) == []
+
+    run(work)
 
 
 def test_an_answer_goes_to_the_spool_while_the_store_is_locked_and_may_ask_says_no(tmp_path: Path) -> None:
