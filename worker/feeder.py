@@ -18,6 +18,7 @@ from app.model.limits import DEADLINE_SLACK_MS
 from worker.disk import Disk
 from worker.pool import Server
 from worker.slot import Tools, run_one
+from worker.spooling import TROUBLE
 
 IDLE_S = 0.5  # how long to wait for new work where there was none
 
@@ -39,13 +40,13 @@ class Feeder:
     async def run(self, work: TaskGroup) -> None:
         """Claim until the run is ending or, where asked, until nothing is left."""
         while not self.tools.ending.draining:
-            room = self._room()
+            room = self._room() if self.tools.spooling.may_ask else 0
             if room == 0:
                 if await self._is_over():  # nothing to ask needs no endpoint
                     return
                 await self.tools.pool.change(IDLE_S)
                 continue
-            leases = await self.tools.store.write(claim, self._request(room))
+            leases = await self._claim(room)
             self.claimed += len(leases)
             if leases:
                 await self._start(leases, work)
@@ -55,6 +56,13 @@ class Feeder:
                 await anyio.sleep(IDLE_S)
             if self.limit is not None and self.claimed >= self.limit:
                 return
+
+    async def _claim(self, room: int) -> list[Lease]:
+        """Leases for so many slots; none while nothing can be committed."""
+        try:
+            return await self.tools.store.write(claim, self._request(room), hold_s=self.tools.spooling.hold_s)
+        except TROUBLE:
+            return []
 
     def _room(self) -> int:
         room = 0 if self.disk.full else self.tools.pool.room()
@@ -68,14 +76,14 @@ class Feeder:
         prompts = await prompts_of(self.tools.store, leases)
         for lease in leases:
             if prompts[lease.job].held:
-                await self.tools.store.write(release, lease)
+                await self.tools.spooling.persist(release, lease)
                 continue
             model = DatasetConfig.from_json(prompts[lease.job].config).model
             server = self.tools.pool.take(lambda s, m=model: self._serves(s, m))  # type: ignore[misc]
             if server is None or self.tools.ending.draining:
                 if server is not None:
                     self.tools.pool.give_back(server)
-                await self.tools.store.write(release, lease)
+                await self.tools.spooling.persist(release, lease)
                 self._check_model(model)
             else:
                 work.start_soon(run_one, lease, prompts[lease.job], server, self.tools)
@@ -95,12 +103,12 @@ class Feeder:
 
     async def _is_over(self) -> bool:
         """With --until-empty: whether nothing is left that this run could still do; the exit code is set then."""
-        if not self.until_empty or self.tools.pool.busy:
+        if not self.until_empty or self.tools.pool.busy or not self.tools.spooling.idle:
             return False
         left = await remaining(self.tools.store, self.wanted)
         if left.open:
             return False
-        if await self.tools.store.write(judge_unfinished, self.wanted):
+        if await self.tools.spooling.persist(judge_unfinished, self.wanted):
             left = await remaining(self.tools.store, self.wanted)
         self.tools.ending.drain(exit_of(left))
         return True

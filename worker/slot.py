@@ -13,8 +13,8 @@ from app.leasing.release import release
 from app.leasing.settle import fail
 from app.model.lease import Cause, Failure, Lease, Reply
 from app.model.verdicts import Verdict
-from app.responses.keep import PackedReply, keep
-from app.responses.read import Judged, settle
+from app.responses.keep import PackedReply
+from app.responses.read import Judged
 from app.responses.unread import StoredBody, prompt_text
 from app.store.codec import Packed, pack
 from app.store.store import Store
@@ -25,6 +25,7 @@ from worker.log import Log
 from worker.pool import Pool, Server
 from worker.refusal import words_of
 from worker.shutdown import Ending
+from worker.spooling import Spooling
 
 LARGE = 64 * 1024  # bytes from which compressing and reading leave the event loop's thread
 
@@ -38,6 +39,7 @@ class Tools:
     ending: Ending
     log: Log
     api_key: str | None
+    spooling: Spooling
 
 
 async def run_one(lease: Lease, prompt: Prompt, server: Server, tools: Tools) -> None:
@@ -50,7 +52,7 @@ async def run_one(lease: Lease, prompt: Prompt, server: Server, tools: Tools) ->
         return
     except anyio.get_cancelled_exc_class():
         with anyio.CancelScope(shield=True):
-            await tools.store.write(release, lease)
+            await tools.spooling.persist(release, lease)
         raise
     finally:
         tools.pool.give_back(server)
@@ -61,7 +63,9 @@ async def run_one(lease: Lease, prompt: Prompt, server: Server, tools: Tools) ->
 async def _record(lease: Lease, prompt: Prompt, asked: Question, answer: Answer, server: Server, tools: Tools) -> None:
     body, scrubbed = scrub_refusal(answer, tools.api_key)
     reply = _reply(lease, asked, answer, server, body, scrubbed)
-    response = await tools.store.write(keep, PackedReply(reply, await _pack(body)))
+    response = await tools.spooling.keep(PackedReply(reply, await _pack(body)), prompt)
+    if response is None:
+        return
     about = Asked(None if asked.expected else False, asked.profile, prompt_text(prompt.messages), asked.form)
     reading = await _read(answer.status, body, about)
     failure = None
@@ -72,7 +76,7 @@ async def _record(lease: Lease, prompt: Prompt, asked: Question, answer: Answer,
         server.answered(lease.job)
     latency_ms = answer.received_ms - answer.requested_ms
     judged = Judged(response, lease, reading, asked.expected, latency_ms, failure, server.number)
-    await tools.store.write(settle, judged)
+    await tools.spooling.settle(judged)
     if failure is not None:
         _report(tools, server, failure)
 
@@ -88,7 +92,7 @@ async def settle_stored(stored: StoredBody, tools: Tools) -> None:
     judged = Judged(
         stored.response, stored.lease, reading, stored.asked.expected, stored.latency_ms, failure, stored.endpoint
     )
-    await tools.store.write(settle, judged)
+    await tools.spooling.settle(judged)
 
 
 async def _pack(body: bytes) -> Packed:
@@ -182,7 +186,7 @@ def _failure(
 
 async def _settle_failure(tools: Tools, server: Server, failure: Failure) -> None:
     with anyio.CancelScope(shield=True):
-        await tools.store.write(fail, failure)
+        await tools.spooling.persist(fail, failure)
     _heed(tools, server, failure.cause, None)
     _report(tools, server, failure)
 

@@ -20,6 +20,7 @@ from app.export.unfinished import Place, Unfinished, asked_of, load, refuse_othe
 from app.export.walk import Taking, Walked, walk
 from app.model.errors import CaptureFailed, ThinkledgerError
 from app.model.exits import Exit
+from app.spool.looking import look, waiting_words
 from app.store.batch import bind_rows
 from app.store.store import Store
 
@@ -51,6 +52,7 @@ class Report:
     left_out: dict[str, int]
     with_tool_calls: int
     manifest: Path | None
+    in_spool: int = 0  # answers of the dataset that are on disk and not in the store
 
     @property
     def complete(self) -> bool:
@@ -65,6 +67,7 @@ async def export_dataset(
     if request.target is not None:
         return await _to_file(store, request, request.target, told)
     census = await take_census(store, request.dataset)
+    in_spool = await _in_spool(store, request)
     told.on_census(census)
     refuse(request, census)
     sink, walked = Sink(stream, request.packing), Walked()
@@ -73,7 +76,7 @@ async def export_dataset(
         told.on_rows(walked.rows)
 
     await walk(store, census, _taking(request), sink, walked, on_page=on_page)
-    return _report(census, walked, sink.finish(), None)
+    return _report(census, walked, sink.finish(), None, in_spool)
 
 
 async def _to_file(store: Store, request: ExportRequest, target: Path, told: Listener) -> Report:
@@ -139,16 +142,23 @@ async def _end(
 ) -> Report:
     """The manifest beside the file, and a line in the store about it."""
     census, walked = unfinished.census, unfinished.walked
+    in_spool = await _in_spool(store, request)
     if request.manifest_path is not None:
         times = {"started": unfinished.started, "finished": _now()}
         facts = manifest(request, census, walked, written, await _servers(store, walked), times)
+        facts |= {"warnings": [waiting_words(in_spool)]} if in_spool else {}
         await to_thread.run_sync(write_durably, request.manifest_path, as_text(facts).encode())
     try:
         await record(store, request, census, written)
     except ThinkledgerError as error:  # a busy store: the file is whole all the same
         told.on_unrecorded(error)
     made.forget()
-    return _report(census, walked, written, request.manifest_path)
+    return _report(census, walked, written, request.manifest_path, in_spool)
+
+
+async def _in_spool(store: Store, request: ExportRequest) -> int:
+    """Answers for the dataset that wait on disk and are in no line of the file."""
+    return (await to_thread.run_sync(look, store.place)).of(request.dataset)
 
 
 def refuse(request: ExportRequest, census: Census) -> None:
@@ -168,8 +178,8 @@ def _taking(request: ExportRequest) -> Taking:
     return Taking(request.only, request.limit, request.allow_uncaptured, request.preset)
 
 
-def _report(census: Census, walked: Walked, written: Written, manifest_path: Path | None) -> Report:
-    return Report(census, written, walked.left_out(census), walked.with_tool_calls, manifest_path)
+def _report(census: Census, walked: Walked, written: Written, manifest_path: Path | None, in_spool: int) -> Report:
+    return Report(census, written, walked.left_out(census), walked.with_tool_calls, manifest_path, in_spool)
 
 
 async def _servers(store: Store, walked: Walked) -> list[Server]:

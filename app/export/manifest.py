@@ -35,7 +35,10 @@ def manifest(
     servers: Sequence[Server],
     times: dict[str, str],
 ) -> dict[str, Any]:
-    """Everything but `times` is the same whenever the same store is exported as of the same seq."""
+    """Everything but `times` is the same whenever the same store is exported as of the same seq.
+
+    Beside it stands `warnings` where something was amiss at that moment.
+    """
     left_out = walked.left_out(census)
     return {
         "schema": SCHEMA,

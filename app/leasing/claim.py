@@ -35,6 +35,8 @@ class Prompt:
     config: str  # JSON of the dataset's settings
     job_params: str | None = None  # JSON of settings that a retry gave this job
     held: bool = False  # a hold came between the claim and this look
+    dataset: str = ""  # its name; with `content_sha256` it finds the sample again in a store that was restored
+    content_sha256: str = ""
 
 
 async def claim(tx: Tx, requests: Sequence[ClaimRequest]) -> list[list[Lease]]:
@@ -80,7 +82,16 @@ async def prompts_of(store: Store, leases: Sequence[Lease]) -> dict[JobId, Promp
         rows = await reads.rows(statements.prompts(), {"jobs": bind_rows([(lease.job,) for lease in leases])})
     return {
         JobId(row.id): Prompt(
-            row.sample_id, row.replica, row.messages, row.tools, row.params, row.config, row.job_params, bool(row.held)
+            sample_id=row.sample_id,
+            replica=row.replica,
+            messages=row.messages,
+            tools=row.tools,
+            params=row.params,
+            config=row.config,
+            job_params=row.job_params,
+            held=bool(row.held),
+            dataset=row.dataset,
+            content_sha256=row.content_sha256,
         )
         for row in rows
     }

@@ -154,8 +154,10 @@ def prompts() -> Select[Any]:
             SAMPLE.c.messages,
             SAMPLE.c.tools,
             SAMPLE.c.params,
+            SAMPLE.c.content_sha256,
             JOB.c.params.label("job_params"),
             DATASET.c.config,
+            DATASET.c.name.label("dataset"),
             exists().where(HOLD.c.dataset_id == DATASET.c.id).label("held"),
         )
         .select_from(jobs)

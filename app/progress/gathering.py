@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from anyio import to_thread
+
 from app.model.errors import no_such_dataset
 from app.model.states import JobState
 from app.model.verdicts import Verdict
@@ -26,6 +28,7 @@ from app.progress.overview import (
     sum_of,
 )
 from app.progress.rates import HISTORY_MS, MINUTE_MS, Minute
+from app.spool.looking import look
 from app.store.store import Store
 
 _HOUR_MS = 60 * MINUTE_MS
@@ -80,6 +83,7 @@ async def overview(store: Store, name: str | None = None) -> Overview:
         need=found.need,
         backup_ms=found.backup_ms,
         alarms=tuple(_alarm(row) for row in found.alarms if name is None or row.name in (None, name)),
+        spool=await to_thread.run_sync(look, store.place),
     )
 
 

@@ -1,7 +1,7 @@
 """What the Overview says: frozen values, with every number that is shown in more than one place."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from app.model.limits import least_free_disk
@@ -9,6 +9,7 @@ from app.model.states import JobState
 from app.model.verdicts import Fraction, Verdict, capture_rate
 from app.progress.eta import Eta
 from app.progress.rates import Rate
+from app.spool.looking import SpoolState
 
 LATE_AFTER_MS = 30_000  # two heartbeats
 OPEN = (JobState.READY, JobState.LEASED, JobState.WAITING)
@@ -197,6 +198,7 @@ class Overview:
     disk_free: int = 0
     need: Need = Need(0, None)
     backup_ms: int | None = None  # when the newest backup was made
+    spool: SpoolState = field(default_factory=SpoolState)  # answers that are on disk and not in the store
 
     @property
     def disk_low(self) -> bool:

@@ -20,6 +20,7 @@ NETWORK_FILE_SYSTEMS = frozenset([
 
 _ESCAPED = re.compile(rb"\\([0-7]{3})")  # how mountinfo writes a blank, a tab, a line end and a backslash
 
+
 _open_here: dict[tuple[int, int], int] = {}  # (device, inode) -> stores open in this process
 
 
@@ -48,6 +49,11 @@ class Place:
     def backups(self) -> Path:
         """The folder of backups that were given no other place."""
         return self.path.with_name(self.path.name + ".backups")
+
+    @property
+    def spool(self) -> Path:
+        """The folder of answers that could not be committed yet."""
+        return self.path.with_name(self.path.name + ".spool")
 
     def size(self) -> int:
         """Bytes of the file and its WAL, from `stat`: opening either would drop SQLite's locks."""
@@ -172,11 +178,12 @@ def _unescaped(code: re.Match[bytes]) -> bytes:
     return bytes([int(code[1], 8)])
 
 
-def opened(place: Place) -> None:
-    """Note that this process holds connections to the place; see `_check_present`."""
+def opened(place: Place) -> tuple[int, int]:
+    """Note that this process holds connections to the place, see `_check_present`; the file that they are on."""
     facts = place.path.stat()
     key = (facts.st_dev, facts.st_ino)
     _open_here[key] = _open_here.get(key, 0) + 1
+    return key
 
 
 def closed(place: Place) -> None:

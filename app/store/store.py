@@ -1,5 +1,6 @@
 """A store that is open: its writer, its readers, its clock."""
 
+import math
 import os
 import time
 import uuid
@@ -14,10 +15,11 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.model.errors import ThinkledgerError
 from app.store import library, schema
 from app.store import place as places
 from app.store.checkpoint import checkpoint
-from app.store.engines import reading_engine, writing_engine
+from app.store.engines import BUSY_TIMEOUT_MS, reading_engine, writing_engine
 from app.store.faults import as_error, classify
 from app.store.place import Place
 from app.store.tables import META
@@ -46,9 +48,14 @@ class Store:
     _reader: AsyncEngine
     _watch: Watch
 
-    async def write(self, operation: Operation[Item, Result], item: Item, *, first: bool = False) -> Result:
-        """Run `operation` on `item` in the writer's next group; returns after its commit."""
-        return await self._writer.do(operation, item, first=first)
+    async def write(
+        self, operation: Operation[Item, Result], item: Item, *, first: bool = False, hold_s: float = math.inf
+    ) -> Result:
+        """Run `operation` on `item` in the writer's next group; returns after its commit.
+
+        A patient store holds it while nothing can be committed, for `hold_s` at most; then the trouble is raised.
+        """
+        return await self._writer.do(operation, item, first=first, hold_s=hold_s)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Reads]:
@@ -75,17 +82,18 @@ async def open_store(
     *,
     create: bool = False,
     patient: bool = False,
+    busy_timeout_ms: int = BUSY_TIMEOUT_MS,
     now_ms: Callable[[], int] = wall_ms,
-    on_trouble: Callable[[str], None] = lambda _text: None,
+    on_trouble: Callable[[ThinkledgerError | None], None] = lambda _error: None,
 ) -> AsyncIterator[Store]:
     """Open the store that `db` names; with `create`, an empty one is made where there is none.
 
     Raises, and creates nothing, for a file that is not ours, another schema, a folder that cannot be written and a
-    network file system. Everything asked of the writer is committed before this ends.
+    network file system. Everything asked of the writer is committed before this ends, unless the store is in trouble.
     """
     place = places.locate(db)
     places.check(place, create=create)
-    writing = writing_engine(place)
+    writing = writing_engine(place, busy_timeout_ms)
     reading = reading_engine(place)
     try:
         if not place.path.exists():

@@ -39,6 +39,8 @@ class Watch:
     def _set_wal_aside(self) -> str:
         """Rename our WAL: whoever opens the file that lies there now would read our rows into it, and damage it."""
         wal = self._place.wal
+        if _identity(self._place.path) is None:
+            return " Put it back beside its WAL and start again: nothing that was committed is lost."
         if self._wal is None or _identity(wal) != self._wal:
             return ""
         kept = wal.with_name(f"{wal.name}.of-inode-{self._wal[1]}")

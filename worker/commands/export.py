@@ -190,6 +190,7 @@ class _Talk:
             return
         from app.export.request import packing_of
         from app.progress import wording
+        from app.spool.looking import waiting_words
 
         where = request.target or "stdout"
         if request.target is not None and packing_of(request.target.name) is not request.packing:
@@ -202,6 +203,8 @@ class _Talk:
         )
         if not self.is_whole(report):
             self._say("Exit code 6: rows are left out that nobody asked to leave out (--allow-incomplete makes it 0).")
+        if report.in_spool:
+            self._say(waiting_words(report.in_spool))
         if report.with_tool_calls:
             self._say(f"{report.with_tool_calls:,} rows have a seventh key `tool_calls`: their calls came in a field.")
 
@@ -217,6 +220,7 @@ class _Talk:
             "manifest": None if report.manifest is None else str(report.manifest), "complete": report.complete,
             "seq": report.census.seq, "jobs": report.census.total, "rows": written.rows, "bytes": written.bytes,
             "sha256": written.sha256, "left_out": report.left_out, "with_tool_calls": report.with_tool_calls,
+            "in_spool": report.in_spool,
         }  # fmt: skip
         if request.target is None:
             cli_context.say(json.dumps({"schema": 1} | facts))

@@ -1,6 +1,7 @@
 """`thinkledger worker start`: lease, ask, store."""
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import click
@@ -74,6 +75,16 @@ def start(
         bool, typer.Option("--skip-preflight", help="Start without the one probe answer that shows where reasoning is.")
     ] = False,
     stall_timeout: Annotated[str, typer.Option(metavar="TIME", help="Longest silence within a stream.")] = "5m",
+    spool_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Where answers go while the store takes none. Default: beside it."),
+    ] = None,
+    spool_reserve: Annotated[
+        str, typer.Option(metavar="SIZE", help="Room for such answers, allocated at the start.")
+    ] = "256MiB",
+    spool_after: Annotated[
+        str, typer.Option(metavar="TIME", help="How long an answer waits for a store that takes none.")
+    ] = "5s",
     api_key_env: Annotated[
         str | None, typer.Option(metavar="VAR", help=f"Environment variable with the API key (else {DEFAULT_KEY}).")
     ] = None,
@@ -93,6 +104,7 @@ def start(
         "request_timeout_s": seconds(request_timeout),
         "lease_ttl_s": seconds(lease_ttl),
         "grace_s": seconds(grace),
+        "spool_after_s": seconds(spool_after),
     }
     from worker.log import Log
     from worker.supervisor import WorkerSettings, run_worker
@@ -107,6 +119,8 @@ def start(
         exit_on_gate=on_gate == "exit",
         model=model,
         max_body=size(max_body),
+        spool_dir=spool_dir,
+        spool_reserve=size(spool_reserve),
         raw_text={"auto": None, "off": True, "on": False}[separate_reasoning],
         token_ids=token_ids == "auto",
         stream=stream,

@@ -59,6 +59,7 @@ async def _show(overview: "Overview", *, as_json: bool, clear: bool) -> None:
 def lines(overview: "Overview", red: str = "{}", width: int | None = None) -> Iterator[str]:
     """The Overview, line by line; `red` is how a line that needs a person is shown, `width` what a line may have."""
     from app.progress import wording
+    from app.progress.display import one_line
 
     names = max((len(dataset.name) for dataset in overview.datasets), default=0)
     for dataset in overview.datasets:
@@ -71,6 +72,8 @@ def lines(overview: "Overview", red: str = "{}", width: int | None = None) -> It
     yield ""
     for alarm in overview.warnings:
         yield from map(red.format, layout.sentence(_alarm(alarm), width, indent="  "))
+    for told in wording.spool(overview.spool):
+        yield from map(red.format, layout.facts([one_line(told)], width, "spool    ", "  "))
     yield from layout.facts([wording.workers(overview.workers)], width, "workers  ", "  ")
     for worker in overview.workers.open:
         yield from layout.facts(_worker(worker, overview.as_of_ms), width, "  ", "    ")
