@@ -1,4 +1,4 @@
-"""`thinkledger datasets`: list, show, set, pause and resume."""
+"""`thinkledger datasets`: list, show, set, pause, resume and delete."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from app.model.errors import UsageError
 from app.model.exits import Exit
 from worker import cli_context
 from worker import dataset_options as options
+from worker.dataset_deletion import delete
 
 if TYPE_CHECKING:
     from app.leasing.datasets import DatasetSettings
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(help="List the datasets; show, set, pause or resume one.", invoke_without_command=True)
+    group = typer.Typer(help="List the datasets; show, set, pause, resume or delete one.", invoke_without_command=True)
     group.callback()(listing)
     group.command("show", help="The settings of one dataset.")(show)
     group.command("set", help="Change the settings of one dataset; jobs that are not asked yet use them.")(change)
     group.command("pause", help="Claim nothing more from a dataset; what is in flight ends.")(pause)
     group.command("resume", help="Take back what holds a dataset.")(resume)
+    group.command("delete", help="Delete a dataset of which a copy is known; refused while it is worked at.")(delete)
     app.add_typer(group, name="datasets")
 
 
