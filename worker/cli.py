@@ -28,6 +28,7 @@ COMMANDS = (
     "parse",
     "reparse",
     "retry",
+    "cancel",
     "probe",
     "simulate",
     "demo",

@@ -366,7 +366,11 @@ class Failed(SQLModel, table=True):
     """One failed attempt. All are kept, with what came of the body."""
 
     __tablename__ = "failure"
-    __table_args__ = (Index("failure_job", "job_id", "attempt"), STRICT)
+    __table_args__ = (
+        Index("failure_job", "job_id", "attempt"),
+        Index("failure_response", "response_id"),  # without it the deletion of a response looks at every failure
+        STRICT,
+    )
     id: int = _key()
     job_id: int = _to("job.id")
     attempt: int = _integer()

@@ -481,6 +481,7 @@ def upgrade() -> None:
         sqlite_strict=True,
     )
     op.create_index("failure_job", "failure", ["job_id", "attempt"], unique=False)
+    op.create_index("failure_response", "failure", ["response_id"], unique=False)
     op.create_table(
         "reading",
         sa.Column("response_id", sa.Integer(), nullable=False),
