@@ -39,6 +39,7 @@ class Rescuer:
     flock_works: bool
     _seen: dict[WorkerId, Watched] = field(default_factory=dict)
     _overdue_at_s: float = 0.0
+    _unreadable: set[ResponseId] = field(default_factory=set)  # told once, and left alone
 
     async def run(self) -> None:
         """Look twice a second until cancelled."""
@@ -96,9 +97,11 @@ class Rescuer:
 
     async def read_stored(self, responses: Sequence[ResponseId]) -> None:
         """Read and settle stored bodies, a few in memory at a time."""
-        for start in range(0, len(responses), READ_AT_ONCE):
-            await self._read_some(responses[start : start + READ_AT_ONCE])
+        new = [response for response in responses if response not in self._unreadable]
+        for start in range(0, len(new), READ_AT_ONCE):
+            await self._read_some(new[start : start + READ_AT_ONCE])
 
     async def _read_some(self, responses: Sequence[ResponseId]) -> None:
         for stored in await load_bodies(self.tools.store, responses, self.worker):
-            await settle_stored(stored, self.tools)
+            if not await settle_stored(stored, self.tools):
+                self._unreadable.add(stored.response)

@@ -5,7 +5,7 @@ import socket
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
@@ -21,17 +21,19 @@ from app.responses.versions import refuse_newer
 from app.store import library
 from app.store.store import Store, open_store
 from worker.display import show, tell_end
-from worker.endpoint import connect
+from worker.endpoint import connect, distinct
 from worker.feeder import Feeder
 from worker.gatekeeper import Gatekeeper
 from worker.heartbeat import beat
 from worker.log import Log
+from worker.memory import Memory
 from worker.pool import Pool, Server
 from worker.pressure import Pressure
+from worker.quota import Quota
 from worker.rescuer import Rescuer
 from worker.shutdown import Ending, listen
 from worker.slot import Tools
-from worker.watcher import Watcher
+from worker.watcher import Limits, Watcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class WorkerSettings:
     api_key: str | None = None
     name: str | None = None
     live_progress: bool = False
+    watch: Limits = field(default_factory=Limits)
 
 
 async def run_worker(settings: WorkerSettings, log: Log) -> Exit:
@@ -75,9 +78,10 @@ async def run_worker(settings: WorkerSettings, log: Log) -> Exit:
         for name in sorted(settings.datasets or ()):
             await dataset_of(store, name)  # a name that is not there would be waited for without a word
         pool = await stack.enter_async_context(_pool(settings, store))
+        quota, memory = Quota(settings.limit), Memory()
         while True:
             ending = Ending(pool.wake)
-            tools = Tools(store, pool, ending, log, settings.api_key)
+            tools = Tools(store, pool, ending, log, settings.api_key, quota, memory)
             await _session(settings, tools)
             await tell_end(store, settings.datasets, log)
             if ending.error is not None:
@@ -91,7 +95,7 @@ async def run_worker(settings: WorkerSettings, log: Log) -> Exit:
 async def _pool(settings: WorkerSettings, store: Store) -> AsyncIterator[Pool]:
     async with AsyncExitStack() as stack:
         servers = []
-        for url in dict.fromkeys(settings.endpoints):
+        for url in distinct(settings.endpoints):
             endpoint = await stack.enter_async_context(
                 connect(
                     url,
@@ -118,7 +122,6 @@ async def _session(settings: WorkerSettings, tools: Tools) -> None:
             wanted=settings.datasets,
             timeout_s=settings.request_timeout_s,
             until_empty=settings.until_empty,
-            limit=settings.limit,
             fixed_model=settings.model is not None,
         )
         gatekeeper = Gatekeeper(tools.store, tools.ending, tools.log, settings.datasets, settings.exit_on_gate)
@@ -141,8 +144,6 @@ async def _work(feeder: Feeder, tools: Tools) -> None:
         work.start_soon(_give_up_when_told, work.cancel_scope, tools.ending)
         async with anyio.create_task_group() as slots:
             await feeder.run(slots)
-        if not tools.ending.draining and feeder.limit is not None:
-            tools.ending.drain(Exit.DONE)
         work.cancel_scope.cancel()
 
 
@@ -164,6 +165,7 @@ def _watcher(server: Server, settings: WorkerSettings, tools: Tools) -> Watcher:
         stream=settings.stream,
         preflight=settings.preflight,
         wanted=settings.datasets,
+        limits=settings.watch,
     )
 
 

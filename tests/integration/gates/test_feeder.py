@@ -36,9 +36,9 @@ def test_a_hold_between_claim_and_sending_releases_the_job(tmp_path: Path) -> No
             server: Any = Server(None, Pressure.open(8), well=True)  # type: ignore[arg-type]
             pool = Pool([server], 8)
             tools = Tools(room.store, pool, Ending(pool.wake), Log(quiet=True), None)
-            feeder = Feeder(tools, room.worker, None, 60.0, until_empty=False, limit=None, fixed_model=False)
+            feeder = Feeder(tools, room.worker, None, 60.0, until_empty=False, fixed_model=False)
             started: Any = Started()
-            await feeder._start(leases, started)
+            await feeder._start(leases, server, started)
             assert started.jobs == [lease.job for lease in leases[3:]]
             assert pool.busy == 3
             assert [lease.dataset for lease in await room.claim(6)] == []
