@@ -155,7 +155,12 @@ class Watcher:
     async def _learn(self) -> None:
         server = self.server
         known = await identify(
-            server.endpoint, self.wanted_model, raw_text=self.raw_text, token_ids=self.token_ids, stream=self.stream
+            server.endpoint,
+            self.wanted_model,
+            raw_text=self.raw_text,
+            token_ids=self.token_ids,
+            stream=self.stream,
+            timeout_s=self.limits.health_s,
         )
         server.models, server.default_model, server.dialect = known.models, known.model.id, known.dialect
         identity = EndpointIdentity(server.endpoint.base_url, known.model.id, known.fingerprint)
