@@ -13,6 +13,7 @@ import anyio
 from app.leasing import locks
 from app.leasing.rescue import RescueRequest, rescue, rescue_overdue
 from app.leasing.workers import OpenWorker, open_workers, renew
+from app.model.errors import UsageError
 from app.model.ids import ResponseId, WorkerId
 from app.responses.unread import load_bodies, orphaned
 from worker.slot import Tools, settle_stored
@@ -102,6 +103,19 @@ class Rescuer:
             await self._read_some(new[start : start + READ_AT_ONCE])
 
     async def _read_some(self, responses: Sequence[ResponseId]) -> None:
-        for stored in await load_bodies(self.tools.store, responses, self.worker):
-            if not await settle_stored(stored, self.tools):
-                self._unreadable.add(stored.response)
+        try:
+            bodies = await load_bodies(self.tools.store, responses, self.worker)
+        except UsageError as error:  # one of them was asked in a way of which this version knows nothing
+            await self._read_one_by_one(responses, str(error))
+            return
+        for stored in bodies:
+            await settle_stored(stored, self.tools)
+
+    async def _read_one_by_one(self, responses: Sequence[ResponseId], reason: str) -> None:
+        """What cannot be read is told of once and stays as it is, for a version that can read it."""
+        if len(responses) == 1:
+            self._unreadable.add(responses[0])
+            self.tools.log.warning("body_unreadable", response=responses[0], reason=reason)
+            return
+        for response in responses:
+            await self._read_some([response])

@@ -11,7 +11,6 @@ from app.capture import Asked, Reading, read_body
 from app.leasing.claim import Prompt
 from app.leasing.release import release
 from app.leasing.settle import fail, state_of
-from app.model.errors import UsageError
 from app.model.lease import Cause, Failure, Lease, Reply, Settle
 from app.model.states import JobState
 from app.model.verdicts import Verdict
@@ -101,16 +100,9 @@ async def _record(
     return JobState.DONE if accepted else None
 
 
-async def settle_stored(stored: StoredBody, tools: Tools) -> bool:
-    """Read and settle a body that a dead worker, or this one at its last end, had stored and not read.
-
-    False: it stays as it is, for a version that can read it.
-    """
-    try:
-        reading = await _read(stored.http_status, stored.body, stored.asked)
-    except UsageError as error:
-        tools.log.warning("body_unreadable", response=stored.response, job=stored.lease.job, reason=str(error))
-        return False
+async def settle_stored(stored: StoredBody, tools: Tools) -> None:
+    """Read and settle a body that a dead worker, or this one at its last end, had stored and not read."""
+    reading = await _read(stored.http_status, stored.body, stored.asked)
     failure = None
     if reading.verdict is Verdict.MALFORMED:
         status = 200 if stored.http_status is None else stored.http_status
@@ -120,7 +112,6 @@ async def settle_stored(stored: StoredBody, tools: Tools) -> bool:
         stored.response, stored.lease, reading, stored.asked.expected, stored.latency_ms, failure, stored.endpoint
     )
     await tools.store.write(settle, judged)
-    return True
 
 
 async def _pack(body: bytes) -> Packed:

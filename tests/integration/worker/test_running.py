@@ -12,11 +12,19 @@ import pytest
 from sqlalchemy import text
 
 from app.model.exits import Exit
+from app.model.lease import Reply
+from app.responses.keep import PackedReply, keep
+from app.store.codec import pack
 from app.store.store import open_store
 from tests.integration.store.kit import run
+from tests.support.filled import Filled, chat, filled
 from tests.support.product import Product
 from tests.support.simulator import Simulator
 from worker.log import Log
+from worker.pool import Pool
+from worker.rescuer import Rescuer
+from worker.shutdown import Ending
+from worker.slot import Tools
 from worker.supervisor import WorkerSettings, run_worker
 from worker.watcher import Limits
 
@@ -181,30 +189,84 @@ def test_a_model_that_nobody_serves_ends_the_run_when_the_rest_is_done(product: 
     assert states == [(1, "done", 1, 20), (2, "ready", 0, 3)]
 
 
+Answering = Callable[[bytes], tuple[bytes, bytes]]  # from the head of a request to status line and body
+
+
+async def against(answering: Answering, work: Callable[[str], Awaitable[Exit]]) -> Exit:
+    """Work with a server that says what no simulator says."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        status, body = answering(head)
+        writer.write(b"HTTP/1.1 %b\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%b" % (status, len(body), body))
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        return await work(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+
+
+def models(*names: str) -> bytes:
+    return json.dumps({"data": [{"id": name} for name in names]}).encode()
+
+
 def test_a_long_refusal_is_kept_up_to_its_first_mebibyte_and_without_our_key(product: Product, log: Lines) -> None:
     """The key is cut in two by the end of what is kept, and the beginning of it goes too."""
     product.import_prompts("long", prompts(1))
     key = "sk-canary-4711"
+    body = key.encode() + b"x" * (2**20 - 24) + key.encode() * 200_000
 
-    async def work() -> Exit:
-        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            head = await reader.readuntil(b"\r\n\r\n")
-            body = json.dumps({"data": [{"id": "kimi"}]}).encode()
-            status = b"200 OK"
-            if b"/chat/" in head:
-                status, body = b"400 Bad Request", key.encode() + b"x" * (2**20 - 24) + key.encode() * 200_000
-            sent = b"HTTP/1.1 %b\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%b" % (status, len(body), body)
-            writer.write(sent)
-            writer.close()
+    def answering(head: bytes) -> tuple[bytes, bytes]:
+        return (b"400 Bad Request", body) if b"/chat/" in head else (b"200 OK", models("kimi"))
 
-        server = await asyncio.start_server(answer, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
-        async with server:
-            return await run_worker(settings(product, f"http://127.0.0.1:{port}", api_key=key), log)
-
-    assert run(work) is Exit.INCOMPLETE
+    code = run(lambda: against(answering, lambda url: run_worker(settings(product, url, api_key=key), log)))
+    assert code is Exit.INCOMPLETE
     (kept,) = run(lambda: rows(product, "SELECT cause, http_status, body FROM failure"))
     assert kept[:2] == ("rejected", 400)
     assert 2**20 - 30 <= len(kept[2]) <= 2**20 + 30
     assert b"canary" not in kept[2]
     assert b"sk-c" not in kept[2]
+
+
+def test_a_server_that_lists_two_models_in_the_middle_of_a_run_ends_no_run(product: Product, log: Lines) -> None:
+    product.import_prompts("strange", prompts(6))
+
+    def answering(head: bytes) -> tuple[bytes, bytes]:
+        if b"/chat/" not in head:
+            return b"200 OK", models("kimi", "other") if log.has("endpoint_up") else models("kimi")
+        if not log.has("endpoint_unreadable"):
+            return b"429 Too Many Requests", b"{}"
+        return b"200 OK", chat("thought</think>answer")
+
+    watch = Limits(reread_s=0.1)
+    code = run(lambda: against(answering, lambda url: run_worker(settings(product, url, watch=watch), log)))
+    assert code is Exit.DONE
+    assert log.has("several models: kimi, other")
+
+
+def test_a_stored_body_that_this_version_cannot_read_is_told_of_and_left_alone(tmp_path: Path, log: Lines) -> None:
+    async def work() -> list[tuple[Any, ...]]:
+        async with filled(tmp_path / "t.db") as room:
+            await room.dataset("mixed", 3)
+            kept = [await room.store.write(keep, PackedReply(reply, pack(reply.body))) for reply in await replies(room)]
+            pool = Pool([], 1)
+            rescuer = Rescuer(Tools(room.store, pool, Ending(pool.wake), log, None), room.worker, flock_works=False)
+            for _ in range(2):
+                await rescuer.read_stored(kept)
+            async with room.store.snapshot() as reads:
+                return [tuple(row) for row in await reads.rows(text("SELECT id, state FROM job ORDER BY id"))]
+
+    async def replies(room: Filled) -> list[Reply]:
+        return [
+            Reply(
+                lease=lease, body=chat("thought</think>answer"), http_status=200, requested_ms=1, received_ms=2,
+                form="chat", request="{}", request_sha256="0", raw_text_sent=True, expected=True,
+                profile="of the future" if place == 1 else "think",
+            )
+            for place, lease in enumerate(await room.claim(3))
+        ]  # fmt: skip
+
+    assert run(work) == [(1, "done"), (2, "leased"), (3, "done")]
+    told = [line for line in log.said if "body_unreadable" in line]
+    assert len(told) == 1
+    assert "Unknown profile 'of the future'" in told[0]
