@@ -13,7 +13,8 @@ from worker.endpoint import AskFailed, Endpoint
 from worker.fingerprint import Model
 from worker.pressure import Pressure
 
-CUT_TOGETHER_S = 0.2  # connections that break so close to each other broke for one reason
+CUT_TOGETHER_S = 1.0  # connections that break so close to each other broke for one reason
+CUT_WAIT_S = 0.5  # for the others to be noticed
 SMALL_QUESTION = 0  # the place of a job's number where the answer was that to a question of our own
 
 
@@ -62,7 +63,7 @@ class Server:
         """Whether a connection that broke just now broke with the server: others broke too, or nobody is there."""
         now_s = time.monotonic()
         self._cuts.append(now_s)
-        await anyio.sleep(CUT_TOGETHER_S)
+        await anyio.sleep(CUT_WAIT_S)
         if sum(abs(at - now_s) <= CUT_TOGETHER_S for at in self._cuts) > 1:
             return True
         try:
