@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from app.model.ids import EndpointId
+from app.model.lease import Cause
 from worker.asking import Dialect
 from worker.backoff import ANSWERED_LATELY_S
 from worker.endpoint import AskFailed, Endpoint
@@ -68,8 +69,8 @@ class Server:
             return True
         try:
             status, _ = await self.endpoint.get("/health")
-        except AskFailed:
-            return True
+        except AskFailed as error:
+            return error.cause is not Cause.OUT_OF_FILES  # then nobody could look
         return status >= 500
 
 

@@ -190,8 +190,8 @@ class Watcher:
         for _ in range(2):
             try:
                 status, _ = await self.server.endpoint.get("/health", self.limits.health_s)
-            except AskFailed:
-                status = 500
+            except AskFailed as error:
+                status = 200 if error.cause is Cause.OUT_OF_FILES else 500  # that says nothing of the server
             if status < 500:
                 self.server.endpoint.last_byte_s = time.monotonic()
             if not self._is_silent():
