@@ -12,18 +12,18 @@ from worker.pressure import Pressure
 
 
 class Endpoint:
-    """Stands in for a server's connection pool: what /health says, or that nobody is there."""
+    """Stands in for a server's connection pool: what /health says, or why nobody could look."""
 
-    def __init__(self, health: int | None) -> None:
+    def __init__(self, health: int | Cause) -> None:
         self.health = health
 
     async def get(self, _path: str) -> tuple[int, object]:
-        if self.health is None:
-            raise AskFailed(Cause.UNREACHABLE, "refused")
+        if isinstance(self.health, Cause):
+            raise AskFailed(self.health, "no answer")
         return self.health, None
 
 
-def server(limit: int = 16, busy: int = 0, health: int | None = 200) -> Server:
+def server(limit: int = 16, busy: int = 0, health: int | Cause = 200) -> Server:
     endpoint: Any = Endpoint(health)
     return Server(endpoint, Pressure(limit, limit, limit), well=True, busy=busy)
 
@@ -52,9 +52,12 @@ def test_nothing_is_sent_beside_a_job_that_is_asked_alone() -> None:
     assert len(pool.shares()) == 2
 
 
-@pytest.mark.parametrize(("health", "cuts", "died"), [(200, 1, False), (200, 2, True), (503, 1, True), (None, 1, True)])
+@pytest.mark.parametrize(
+    ("health", "cuts", "died"),
+    [(200, 1, False), (200, 2, True), (503, 1, True), (Cause.UNREACHABLE, 1, True), (Cause.OUT_OF_FILES, 1, False)],
+)
 def test_a_connection_broke_with_its_server_where_others_broke_too_or_nobody_is_there(
-    health: int | None, cuts: int, died: bool
+    health: int | Cause, cuts: int, died: bool
 ) -> None:
     async def work() -> list[bool]:
         one, found = server(health=health), []
