@@ -9,7 +9,7 @@ minute, and no job is spent on it.
 
 from dataclasses import dataclass
 
-START = 16  # requests of the first second; twice as many each second, up to the ceiling
+START = 32  # requests of the first second; twice as many each second, up to the ceiling
 QUIET_S = 1.0  # a limit that was full for so long and not refused worked
 ADD_EVERY_S = 30.0  # beyond what worked: one more so often, or after a full round of answers if that is sooner
 ADD_AT_MOST_EVERY_S = 5.0

@@ -14,20 +14,20 @@ def warm(ceiling: int) -> Pressure:
     return pressure
 
 
-def test_a_run_starts_with_sixteen_and_doubles_each_second_in_which_all_were_open() -> None:
+def test_a_run_starts_with_thirty_two_and_doubles_each_second_in_which_all_were_open() -> None:
     pressure = Pressure.open(100)
-    assert pressure.room(0, 0.0) == 16
+    assert pressure.room(0, 0.0) == 32
     limits = []
     for tenth in range(60):
         pressure.room(pressure.limit, tenth / 10)
         limits.append(pressure.limit)
-    assert [limits[second * 10] for second in range(6)] == [16, 32, 64, 100, 100, 100]
+    assert [limits[second * 10] for second in range(6)] == [32, 64, 100, 100, 100, 100]
 
 
 def test_room_that_nobody_uses_does_not_grow() -> None:
     pressure = Pressure.open(100)
     for second in range(60):
-        assert pressure.room(3, float(second)) == 13
+        assert pressure.room(3, float(second)) == 29
 
 
 def test_a_refusal_keeps_what_was_taken_and_at_most_half() -> None:
