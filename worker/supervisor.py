@@ -5,7 +5,7 @@ import socket
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
@@ -24,19 +24,21 @@ from app.store.engines import BUSY_TIMEOUT_MS
 from app.store.store import Store, open_store
 from worker.disk import Disk
 from worker.display import show, tell_end
-from worker.endpoint import connect
+from worker.endpoint import connect, distinct
 from worker.feeder import Feeder
 from worker.gatekeeper import Gatekeeper
 from worker.heartbeat import beat
 from worker.log import Log
+from worker.memory import Memory
 from worker.pool import Pool, Server
 from worker.pressure import Pressure
+from worker.quota import Quota
 from worker.replaying import Replayer
 from worker.rescuer import Rescuer
 from worker.shutdown import Ending, listen
 from worker.slot import Tools
 from worker.spooling import TROUBLE, Spooling, Teller
-from worker.watcher import Watcher
+from worker.watcher import Limits, Watcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class WorkerSettings:
     spool_dir: Path | None = None  # None: beside the store
     spool_reserve: int = 256 * 2**20
     spool_after_s: float = 5.0  # how long an answer waits for a store that cannot commit
+    watch: Limits = field(default_factory=Limits)
 
 
 async def run_worker(settings: WorkerSettings, log: Log) -> Exit:
@@ -82,10 +85,12 @@ async def run_worker(settings: WorkerSettings, log: Log) -> Exit:
         for name in sorted(settings.datasets or ()):
             await dataset_of(store, name)  # a name that is not there would be waited for without a word
         pool = await stack.enter_async_context(_pool(settings, store))
+        quota, memory = Quota(settings.limit), Memory()
         while True:
             ending = Ending(pool.wake)
             with _spooling(settings, store, ending, log) as spooling:
-                await _session(settings, Tools(store, pool, ending, log, settings.api_key, spooling))
+                tools = Tools(store, pool, ending, log, settings.api_key, spooling, quota, memory)
+                await _session(settings, tools)
             with suppress(*TROUBLE):  # it is said below
                 await tell_end(store, settings.datasets, log)
             if ending.error is not None:
@@ -119,7 +124,7 @@ def _spooling(settings: WorkerSettings, store: Store, ending: Ending, log: Log) 
 async def _pool(settings: WorkerSettings, store: Store) -> AsyncIterator[Pool]:
     async with AsyncExitStack() as stack:
         servers = []
-        for url in dict.fromkeys(settings.endpoints):
+        for url in distinct(settings.endpoints):
             endpoint = await stack.enter_async_context(
                 connect(
                     url,
@@ -149,7 +154,6 @@ async def _session(settings: WorkerSettings, tools: Tools) -> None:
             wanted=settings.datasets,
             timeout_s=settings.request_timeout_s,
             until_empty=settings.until_empty,
-            limit=settings.limit,
             fixed_model=settings.model is not None,
             disk=disk,
         )
@@ -177,8 +181,6 @@ async def _work(feeder: Feeder, tools: Tools) -> None:
         work.start_soon(_give_up_when_told, work.cancel_scope, tools.ending)
         async with anyio.create_task_group() as slots:
             await feeder.run(slots)
-        if not tools.ending.draining and feeder.limit is not None:
-            tools.ending.drain(Exit.DONE)
         work.cancel_scope.cancel()
 
 
@@ -200,6 +202,7 @@ def _watcher(server: Server, settings: WorkerSettings, tools: Tools) -> Watcher:
         stream=settings.stream,
         preflight=settings.preflight,
         wanted=settings.datasets,
+        limits=settings.watch,
     )
 
 

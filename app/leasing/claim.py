@@ -1,5 +1,6 @@
 """Claim: a worker takes ready jobs, one dataset at a time."""
 
+import json
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
@@ -21,6 +22,16 @@ class ClaimRequest:
     slots: int
     deadline_ms: int  # wall clock; a live worker may lose a lease from then on
     wanted: frozenset[str] | None = None  # dataset names; None: every dataset
+    models: frozenset[str] | None = None  # what can be asked now; a dataset that names no model fits any. None: all
+    suspects: bool = False  # only jobs that are to be asked alone; else only the others
+
+    def wants(self, name: str) -> bool:
+        """Whether the dataset of that name is to be worked at."""
+        return self.wanted is None or name in self.wanted
+
+    def serves(self, model: str | None) -> bool:
+        """Whether the jobs of a dataset that names this model, or none, can be asked."""
+        return model is None or self.models is None or model in self.models
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +51,10 @@ class Prompt:
 
 
 async def claim(tx: Tx, requests: Sequence[ClaimRequest]) -> list[list[Lease]]:
-    """Leases for each request, lowest rank first; none from a held dataset, none for a worker that is not live."""
+    """Leases for each request, lowest rank first; none from a held dataset, none for a worker that is not live.
+
+    What cannot be asked now is left alone: a job that is claimed and given back again would be so without end.
+    """
     await refuse_other_epoch(tx, {request.epoch for request in requests})
     if await tx.run(statements.wake_due(), {"now_ms": tx.now_ms}):
         await tx.seq()
@@ -59,21 +73,45 @@ async def _claim_for(tx: Tx, request: ClaimRequest) -> list[Lease]:
     for dataset in await tx.rows(statements.claimable()):
         if len(leases) >= request.slots:
             break
-        if request.wanted is None or dataset.name in request.wanted:
+        if request.wants(dataset.name) and request.serves(model_of(dataset.config)):
             leases += await _claim_from(tx, request, DatasetId(dataset.id), request.slots - len(leases))
     return leases
 
 
 async def _claim_from(tx: Tx, request: ClaimRequest, dataset: DatasetId, slots: int) -> list[Lease]:
     params = {"dataset": dataset, "worker": request.worker, "deadline_ms": request.deadline_ms, "slots": slots}
-    rows = await tx.rows(statements.claim(), params)
+    statement = statements.claim_suspects() if request.suspects else statements.claim()
+    rows = await tx.rows(statement, params)
     if rows:
         await tx.seq()
         await tx.run(statements.took_turn(), {"dataset": dataset, "now_ms": tx.now_ms})
     return [
-        Lease(JobId(row.id), row.attempt, request.worker, request.epoch, dataset, row.tries, request.deadline_ms)
+        Lease(
+            JobId(row.id),
+            row.attempt,
+            request.worker,
+            request.epoch,
+            dataset,
+            row.tries,
+            request.deadline_ms,
+            row.deaths,
+        )
         for row in sorted(rows, key=lambda row: int(row.id))
     ]
+
+
+def model_of(config: str) -> str | None:
+    """The model that a dataset's settings name. Settings of another version are not judged here."""
+    named = json.loads(config).get("model")
+    return named if isinstance(named, str) else None
+
+
+async def unserved(store: Store, wanted: frozenset[str] | None, models: frozenset[str]) -> list[str]:
+    """Models that datasets with ready jobs name, and that are not among `models`."""
+    async with store.snapshot() as reads:
+        rows = await reads.rows(statements.claimable())
+    named = {model_of(row.config) for row in rows if wanted is None or row.name in wanted}
+    return sorted(model for model in named if model is not None and model not in models)
 
 
 async def prompts_of(store: Store, leases: Sequence[Lease]) -> dict[JobId, Prompt]:

@@ -5,8 +5,9 @@ from typing import Any
 
 from app.leasing import statements
 from app.model.ids import JobId
-from app.model.lease import Failure, Settle
+from app.model.lease import Failure, Lease, Settle
 from app.model.states import JobState
+from app.store.store import Store
 from app.store.transaction import Tx
 
 
@@ -27,6 +28,13 @@ async def _fail_one(tx: Tx, failure: Failure) -> JobState | None:
     if to_state is JobState.FAILED and await stand_in(tx, failure.lease.job):
         return JobState.DONE
     return to_state
+
+
+async def state_of(store: Store, lease: Lease) -> JobState | None:
+    """Where the job of a lease is now; None where somebody else has claimed it since."""
+    async with store.snapshot() as reads:
+        state = await reads.value(statements.state_of(), {"job": lease.job, "attempt": lease.attempt})
+    return None if state is None else JobState(state)
 
 
 def _decide(failure: Failure, fence: Any) -> JobState:
@@ -50,6 +58,7 @@ def _move(tx: Tx, failure: Failure, to_state: JobState) -> dict[str, Any]:
         "to_due_ms": failure.due_ms if to_state is JobState.WAITING else None,
         "to_cause": failure.cause,
         "counted": int(failure.counted),
+        "died": int(failure.died),
         "ended_ms": tx.now_ms if to_state is JobState.FAILED else None,
     }
 

@@ -32,7 +32,13 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 
 from app.model.lease import Cause
-from app.model.limits import EXPIRIES_BEFORE_FAILED, EXPIRIES_BEFORE_REST, FIRST_REST_MS, LONGEST_WAIT_MS
+from app.model.limits import (
+    DEATHS_BEFORE_ALONE,
+    EXPIRIES_BEFORE_FAILED,
+    EXPIRIES_BEFORE_REST,
+    FIRST_REST_MS,
+    LONGEST_WAIT_MS,
+)
 from app.model.states import Event, JobState, sources
 from app.store.batch import batch_rows
 from app.store.tables import (
@@ -101,20 +107,19 @@ def claimable() -> Select[Any]:
     ready = exists().where(JOB.c.dataset_id == DATASET.c.id, JOB.c.state == text("'ready'"))
     held = exists().where(HOLD.c.dataset_id == DATASET.c.id)
     return (
-        select(DATASET.c.id, DATASET.c.name)
+        select(DATASET.c.id, DATASET.c.name, DATASET.c.config)
         .where(ready, not_(held))
         .order_by(DATASET.c.rank, DATASET.c.claimed_ms, DATASET.c.id)
     )
 
 
-@cache
-def claim() -> ReturningUpdate[Any]:
-    """Lease the first ready jobs of one dataset to one worker; the fence `attempt` grows. A held dataset gives none."""
+def _claim(suspects: ColumnElement[bool]) -> ReturningUpdate[Any]:
     first = (
         select(JOB.c.id)
         .where(
             JOB.c.dataset_id == bindparam("dataset"),
             JOB.c.state == text("'ready'"),  # literal, so that the partial index serves
+            suspects,
             not_(exists().where(HOLD.c.dataset_id == bindparam("dataset"))),
             exists().where(WORKER.c.id == bindparam("worker"), WORKER.c.state == text("'live'")),
             not_(_unread()),
@@ -131,8 +136,23 @@ def claim() -> ReturningUpdate[Any]:
             lease_worker=bindparam("worker"),
             lease_deadline_ms=bindparam("deadline_ms"),
         )
-        .returning(JOB.c.id, JOB.c.attempt, JOB.c.tries)
+        .returning(JOB.c.id, JOB.c.attempt, JOB.c.tries, JOB.c.deaths)
     )
+
+
+_ALONE: ColumnElement[int] = literal_column(str(DEATHS_BEFORE_ALONE), Integer)
+
+
+@cache
+def claim() -> ReturningUpdate[Any]:
+    """Lease the first ready jobs of one dataset to one worker; the fence `attempt` grows. A held dataset gives none."""
+    return _claim(JOB.c.deaths < _ALONE)
+
+
+@cache
+def claim_suspects() -> ReturningUpdate[Any]:
+    """The same for jobs that may be what kills their endpoint."""
+    return _claim(JOB.c.deaths >= _ALONE)
 
 
 @cache
@@ -272,6 +292,12 @@ def fence_of() -> Select[Any]:
 
 
 @cache
+def state_of() -> Select[Any]:
+    """Where a job is, as long as no newer attempt at it began."""
+    return select(JOB.c.state).where(JOB.c.id == bindparam("job"), JOB.c.attempt == bindparam("attempt"))
+
+
+@cache
 def settle_failure() -> Update:
     """Move the job of a failed attempt; only its holder may."""
     return (
@@ -288,6 +314,7 @@ def settle_failure() -> Update:
             due_ms=bindparam("to_due_ms"),
             cause=bindparam("to_cause"),
             tries=JOB.c.tries + bindparam("counted", type_=Integer),
+            deaths=JOB.c.deaths + bindparam("died", type_=Integer),
             finished_ms=func.coalesce(bindparam("ended_ms"), JOB.c.finished_ms),
             **_NO_LEASE,
         )
@@ -526,6 +553,7 @@ def retry() -> Update:
             state=JobState.READY,
             tries=0,
             expiries=0,
+            deaths=0,
             cause=null(),
             params=func.coalesce(bindparam("to_params", type_=Text), JOB.c.params),
         )

@@ -16,6 +16,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Field, SQLModel
 
+from app.model.limits import DEATHS_BEFORE_ALONE
 from app.model.states import JobState
 from app.model.verdicts import Verdict
 
@@ -193,9 +194,10 @@ class Job(SQLModel, table=True):
         CheckConstraint(
             "state <> 'failed' OR (cause IS NOT NULL AND finished_ms IS NOT NULL)", name="failed_has_a_cause"
         ),
-        CheckConstraint("attempt >= 0 AND tries >= 0 AND expiries >= 0", name="job_counts"),
+        CheckConstraint("attempt >= 0 AND tries >= 0 AND expiries >= 0 AND deaths >= 0", name="job_counts"),
         Index("job_sample", "sample_ref"),
         _partial("job_ready", "state = 'ready'", "dataset_id", "rank", "id"),
+        _partial("job_alone", f"state = 'ready' AND deaths >= {DEATHS_BEFORE_ALONE}", "dataset_id", "rank", "id"),
         _partial("job_waiting", "state = 'waiting'", "dataset_id", "due_ms"),
         _partial("job_leased", "state = 'leased'", "lease_worker", "lease_deadline_ms"),
         _partial("job_failed", "state = 'failed'", "dataset_id", "ordinal"),
@@ -213,6 +215,7 @@ class Job(SQLModel, table=True):
     attempt: int = _integer(0)  # the fence: grows at every claim, and only there
     tries: int = _integer(0)  # counted failures
     expiries: int = _integer(0)  # leases that ended with their holder's death or deadline
+    deaths: int = _integer(0)  # deaths of an endpoint with this job in flight; from the third on it is asked alone
     lease_worker: int | None = _to("worker.id", null=True)
     lease_deadline_ms: int | None = _integer(null=True)
     cause: str | None = _text(null=True)  # of the latest failure

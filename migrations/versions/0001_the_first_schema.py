@@ -314,6 +314,7 @@ def upgrade() -> None:
         sa.Column("attempt", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("tries", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("expiries", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("deaths", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("lease_worker", sa.Integer(), nullable=True),
         sa.Column("lease_deadline_ms", sa.Integer(), nullable=True),
         sa.Column("cause", sa.Text(), nullable=True),
@@ -343,7 +344,7 @@ def upgrade() -> None:
             "verdict IN ('captured_field', 'split_from_content', 'none_expected', 'missing', 'truncated', 'leaked', 'malformed')",
             name="job_verdict",
         ),
-        sa.CheckConstraint("attempt >= 0 AND tries >= 0 AND expiries >= 0", name="job_counts"),
+        sa.CheckConstraint("attempt >= 0 AND tries >= 0 AND expiries >= 0 AND deaths >= 0", name="job_counts"),
         sa.ForeignKeyConstraint(
             ["dataset_id"],
             ["dataset.id"],
@@ -360,6 +361,14 @@ def upgrade() -> None:
         sa.UniqueConstraint("dataset_id", "ordinal", "replica", name="job_order"),
         sa.UniqueConstraint("dataset_id", "sample_id", "replica", name="job_name"),
         sqlite_strict=True,
+    )
+    op.create_index(
+        "job_alone",
+        "job",
+        ["dataset_id", "rank", "id"],
+        unique=False,
+        sqlite_where=sa.text("state = 'ready' AND deaths >= 3"),
+        postgresql_where=sa.text("state = 'ready' AND deaths >= 3"),
     )
     op.create_index(
         "job_failed",

@@ -21,7 +21,7 @@ LARGE = {"job", "sample", "response", "reading", "failure", "token_ids"}
 SMALL = {"dataset", "counter", "worker", "hold", "unread", "meta", "endpoint", "source", "gate_window", "alarm"}
 
 # Partial indexes: each holds the jobs of one state only.
-PARTIAL = re.compile(r"USING (?:COVERING )?INDEX (?:job_ready|job_waiting|job_leased|job_failed)\b")
+PARTIAL = re.compile(r"USING (?:COVERING )?INDEX (?:job_ready|job_alone|job_waiting|job_leased|job_failed)\b")
 
 
 def modules() -> Iterator[ModuleType]:

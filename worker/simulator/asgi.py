@@ -7,7 +7,8 @@ from worker.simulator.behaviour import Behaviour
 from worker.simulator.chat import Chat
 from worker.simulator.config import Config
 from worker.simulator.control import Control
-from worker.simulator.http import Receive, Scope, Send, read_body, respond, respond_json
+from worker.simulator.delivery import wait_forever
+from worker.simulator.http import Receive, Scope, Send, read_body, respond, respond_json, unless_gone
 from worker.simulator.info import is_vllm, models, server_info
 from worker.simulator.reply import Problem
 from worker.simulator.slots import Slots
@@ -32,7 +33,13 @@ _OPEN_ROUTES = ("/health", "/simulator/")  # these ask for no key: probes and te
 class Application:
     """One simulated server."""
 
-    def __init__(self, config: Config, port: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        config: Config,
+        port: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+        cut_all: Callable[[], None] = lambda: None,
+    ) -> None:
         timeline = Timeline(clock)
         slots = Slots(config.slots, timeline)
         self.stats = Stats()
@@ -40,7 +47,7 @@ class Application:
         self._port = port
         self._timeline = timeline
         self._behaviour = Behaviour(config)
-        self._chat = Chat(self._behaviour, self.stats, slots, timeline)
+        self._chat = Chat(self._behaviour, self.stats, slots, timeline, cut_all)
         self._control = Control(self._behaviour, self.stats, slots, timeline)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,6 +61,8 @@ class Application:
             await respond_json(send, {"detail": "Method Not Allowed"}, 405)
         elif self._denied(path, authorization):
             await respond_json(send, {"error": "Unauthorized"}, 401)
+        elif method == "GET" and not path.startswith("/simulator/") and self._behaviour.silent(self._timeline.seconds):
+            await unless_gone(wait_forever(), receive)
         elif method == "GET":
             await self._get(path, scope["query_string"], send)
         elif path != "/v1/chat/completions":

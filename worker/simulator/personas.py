@@ -132,6 +132,16 @@ def hang(facts: Facts, _: str) -> Reply:
     return replace(sglang(facts, ""), delivery=Delivery.NEVER)
 
 
+def drops_all(facts: Facts, _: str) -> Reply:
+    """A prompt that kills the server, which is back at once: all connections are cut."""
+    return replace(sglang(facts, ""), delivery=Delivery.CUTS_ALL)
+
+
+def dies(facts: Facts, _: str) -> Reply:
+    """A prompt that kills the server, which does not come back: the process ends with status 1."""
+    return replace(sglang(facts, ""), delivery=Delivery.ENDS)
+
+
 def slow(facts: Facts, parameter: str) -> Reply:
     """The body drips over some seconds."""
     return replace(sglang(facts, ""), delivery=Delivery.DRIPPED, drip_seconds=float(parameter or SLOW_SECONDS))
@@ -197,6 +207,9 @@ PERSONAS: dict[str, Persona] = {
     "garbage": garbage,
     "disconnect": disconnect,
     "hang": hang,
+    "hang_all": hang,  # and no other route answers either
+    "drops_all": drops_all,
+    "dies": dies,
     "slow": slow,
     "big_body": big_body,
     "health_503": hang,  # a server whose scheduler died: /health is 503, questions are taken and never answered
@@ -215,3 +228,4 @@ PERSONAS: dict[str, Persona] = {
 PARAMETERS: dict[str, Callable[[str], float]] = {"loses_reasoning_after": int, "slow": float, "big_body": int}
 NEEDS_PARAMETER = frozenset({"loses_reasoning_after"})
 ILL_HEALTH = frozenset({"health_503"})  # what /health answers 503 for
+SILENT = frozenset({"hang_all"})  # what no route answers for

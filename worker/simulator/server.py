@@ -21,7 +21,7 @@ def serve(config: Config) -> None:
     """Serve until SIGTERM or SIGINT; OSError when the address cannot be had. Prints one line to stdout when ready."""
     listener = _listen(config)
     host, port = listener.getsockname()[:2]
-    application = Application(config, port)
+    application = Application(config, port, cut_all=lambda: server.cut_all())
     logging.getLogger("uvicorn.error").addFilter(_unless_intended)
     server = _Server(
         uvicorn.Config(
@@ -79,13 +79,17 @@ class _Server(uvicorn.Server):
         """Go, with exit status 0: uvicorn's own handler would raise the signal once more at the end."""
         self.should_exit = True
 
+    def cut_all(self) -> None:
+        """Cut every connection, as a server does that dies; new ones are taken."""
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Cut what is open, as a host that goes away does; uvicorn would wait for the last answer."""
         for server in self.servers:
             server.close()
         for listener in sockets or []:
             listener.close()
-        for connection in list(self.server_state.connections):
-            connection.transport.abort()
+        self.cut_all()
         if self.server_state.tasks:
             await asyncio.wait(set(self.server_state.tasks), timeout=STOP_SECONDS)

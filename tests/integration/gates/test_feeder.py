@@ -42,9 +42,9 @@ def test_a_hold_between_claim_and_sending_releases_the_job(tmp_path: Path) -> No
             spooling = Spooling(room.store, create(tmp_path / "spool", 0), ending, log, 5.0)
             tools = Tools(room.store, pool, ending, log, None, spooling)
             disk = Disk.of(room.store, pool, log, 0)
-            feeder = Feeder(tools, room.worker, None, 60.0, until_empty=False, limit=None, fixed_model=False, disk=disk)
+            feeder = Feeder(tools, room.worker, None, 60.0, until_empty=False, fixed_model=False, disk=disk)
             started: Any = Started()
-            await feeder._start(leases, started)
+            await feeder._start(leases, server, started)
             assert started.jobs == [lease.job for lease in leases[3:]]
             assert pool.busy == 3
             assert [lease.dataset for lease in await room.claim(6)] == []
