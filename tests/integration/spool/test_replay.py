@@ -146,6 +146,7 @@ def test_after_a_restore_an_answer_waits_while_somebody_works_at_its_job(tmp_pat
             (lease,) = await room.claim(1)
             left = kit.left_by_dead(room, kit.spooled(room, lease, "s1", thought(1)))
             restore(room.store)
+        async with filled(path) as room:
             (again,) = await room.claim(1)
             with kit.tools_of(room) as tools:
                 tools.spooling.file.append(kit.spooled(room, lease, "s1", thought(3)))
