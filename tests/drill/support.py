@@ -1,0 +1,77 @@
+"""What this machine and this version offer a scenario; each function says why not, where it is not there."""
+
+import ctypes.util
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LIBFAKETIME = (
+    "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
+    "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
+    "/usr/lib/faketime/libfaketime.so.1",
+)
+
+
+def needs_command(name: str) -> Callable[[], str | None]:
+    """A command of the product that may not be there yet."""
+
+    def missing() -> str | None:
+        from worker.cli import COMMANDS
+
+        return None if name in COMMANDS else f"`thinkledger {name}` is not there yet"
+
+    return missing
+
+
+def needs_flag(flag: str) -> Callable[[], str | None]:
+    """A flag of `worker start` that may not be there yet."""
+
+    def missing() -> str | None:
+        import inspect
+
+        from worker.commands import start
+
+        known = f'"{flag}"' in inspect.getsource(start) or flag.removeprefix("--").replace("-", "_") in vars(start)
+        return None if known or flag in inspect.getsource(start) else f"`worker start {flag}` is not there yet"
+
+    return missing
+
+
+def libfaketime() -> str | None:
+    """The path of the library."""
+    return next((path for path in LIBFAKETIME if Path(path).exists()), ctypes.util.find_library("faketime"))
+
+
+def needs_faketime() -> str | None:
+    return None if libfaketime() else "libfaketime is not installed (Debian: apt-get install faketime)"
+
+
+def needs_root() -> str | None:
+    """Mounts are made by root alone."""
+    if os.geteuid() != 0:
+        return "not root, and a small tmpfs has to be mounted"
+    if shutil.which("mount") is None:
+        return "there is no `mount` here"
+    return None
+
+
+def needs_namespaces() -> str | None:
+    """A mount namespace of its own."""
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        return "not root, or no `unshare`"
+    tried = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
+    return None if tried.returncode == 0 else "mount namespaces are forbidden here"
+
+
+@contextmanager
+def small_disk(folder: Path, mebibytes: int) -> Iterator[Path]:
+    """A tmpfs of that size."""
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m", "tmpfs", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
