@@ -1,6 +1,8 @@
 """`python -m tests.drill`: list or play faults, print the table, write it into the page."""
 
 import argparse
+import math
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -15,6 +17,11 @@ from tests.drill.selfcheck import CATCHERS, caught, is_caught
 from tests.support.simulator import ROOT
 
 PAGE = ROOT / "docs" / "reliability.md"
+FAMILIES = (
+    "kills_of_workers", "kills_of_commands", "pauses_and_rescues", "stores", "servers", "answers", "versions", "clocks",
+    "load",
+)  # fmt: skip
+ORDER = {family: place for place, family in enumerate(FAMILIES)}
 SIZES = {size.name.lower(): size for size in Size}
 
 
@@ -29,8 +36,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--broken", choices=sorted(BROKEN), help="play with a sabotage: the drill must fail")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.relative_to(ROOT)}")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the stores of what did not hold")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin nothing more after so long")
     said = parser.parse_args(argv)
-    run = Run(said.seed, SIZES[said.size], said.side_by_side, said.keep, said.broken)
+    run = Run(said.seed, SIZES[said.size], said.side_by_side, said.keep, said.broken, said.minutes)
     chosen = _chosen(said.only, run.size)
     _say(f"seed {run.seed}, size {said.size}: {', '.join(fault.name for fault in chosen)}")
     if said.list:
@@ -45,7 +53,7 @@ def _chosen(only: list[str] | None, size: Size) -> list[Fault]:
         return [FAULTS[name] for name in only]
     if size is Size.LONG:  # the rest
         return [fault for fault in FAULTS.values() if fault.size is Size.LONG]
-    return [fault for fault in FAULTS.values() if fault.size <= size]
+    return sorted((fault for fault in FAULTS.values() if fault.size <= size), key=lambda fault: ORDER[fault.family])
 
 
 def _play(chosen: Sequence[Fault], run: Run, *, write: bool, checked: bool) -> int:
@@ -56,7 +64,11 @@ def _play(chosen: Sequence[Fault], run: Run, *, write: bool, checked: bool) -> i
     _say("", table.as_text(rows), "", *checks, table.totals(rows), f"It took {minutes:.1f} minutes.")
     if write:
         caught_lines = ["The drill itself was checked first:", "", *(f"- {line}" for line in checks), ""]
-        how = f"Seed {run.seed}, size {run.size.name.lower()}, {minutes:.0f} minutes on this many cores: {_cores()}."
+        load = os.getloadavg()[0]
+        how = (
+            f"Seed {run.seed}, size {run.size.name.lower()}, {minutes:.0f} minutes on {_cores()} cores "
+            f"(load at its end {load:.1f})."
+        )
         table.write(PAGE, "\n".join([how, "", *caught_lines, table.as_markdown(rows)]))
     failed = any(row.words for row in rows) or any("NOT" in line for line in checks)
     return 1 if failed else 0
@@ -74,8 +86,6 @@ def _check_the_drill(seed: int) -> list[str]:
 
 
 def _cores() -> int:
-    import os
-
     return os.cpu_count() or 1
 
 

@@ -76,6 +76,8 @@ class Nursery:
         self._process.stdin.close()
         self._process.wait(PATIENCE_SECONDS)
         self._listener.join(PATIENCE_SECONDS)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
     def start(self, command: Sequence[str], folder: Path, log: Path, orders: Orders) -> ForkedCommand:
         """Fork one command; it runs when this returns."""

@@ -1,5 +1,6 @@
 """Plays faults, one after another or a few at a time, and makes the rows of the table."""
 
+import math
 import tempfile
 import time
 import traceback
@@ -24,6 +25,7 @@ class Run:
     side_by_side: int = 2
     keep: Path | None = None  # a folder for the stores of faults that did not hold
     broken: str | None = None
+    minutes: float = math.inf  # what has not begun by then is not run
 
 
 @dataclass
@@ -51,8 +53,11 @@ def play_all(faults: Sequence[Fault], run: Run, told: Callable[[Row], None]) -> 
     """Those that may share the machine first, then those that measure."""
     rows: dict[str, Row] = {}
 
+    end_s = time.monotonic() + run.minutes * 60
+
     def one(nursery: Nursery, fault: Fault) -> None:
-        rows[fault.name] = play(fault, run, nursery)
+        late = time.monotonic() > end_s
+        rows[fault.name] = Row(fault, not_run="no time was left") if late else play(fault, run, nursery)
         told(rows[fault.name])
 
     with Nursery() as nursery:

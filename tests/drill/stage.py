@@ -15,6 +15,7 @@ from tests.drill.catalogue import Size
 from tests.drill.forks import Nursery
 from tests.drill.invariants import Findings, Witness, examine, summed
 from tests.drill.orders import Orders
+from tests.drill.support import IDLE_ENOUGH, idle_share
 from tests.support.product import Product, RunningWorker, wait_for
 from tests.support.simulator import Simulator
 
@@ -50,6 +51,7 @@ class Stage:
         self._asked: dict[str, list[str]] = {}
         self._counts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
         self._logs = 0
+        self._idle = 1.0
         self._running: list[RunningWorker] = []
 
     def pick(self, short: int, full: int, long: int | None = None) -> int:
@@ -176,6 +178,17 @@ class Stage:
         """Something beside the common invariants."""
         if not holds:
             self.ledger.problems.append(words)
+
+    def expect_measured(self, holds: bool, words: str) -> None:
+        """A bound in seconds, which says something only where nobody else uses the machine."""
+        if self._idle < IDLE_ENOUGH:
+            self.ledger.figures.append(f"not judged, {self._idle:.0%} of the machine was idle: {words}")
+        else:
+            self.expect(holds, words)
+
+    def look_at_machine(self) -> None:
+        """Before something is measured: how much of the machine is free for it."""
+        self._idle = idle_share()
 
     def resumed(self, since_s: float) -> None:
         """The work goes on; since when it was due (monotonic seconds)."""

@@ -4,6 +4,7 @@ import ctypes.util
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,6 +65,22 @@ def needs_namespaces() -> str | None:
         return "not root, or no `unshare`"
     tried = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
     return None if tried.returncode == 0 else "mount namespaces are forbidden here"
+
+
+IDLE_ENOUGH = 0.7
+
+
+def idle_share(seconds: float = 1.0) -> float:
+    """How much of the machine nobody uses now; 1.0 where the system does not tell."""
+    before, at = _idle_ticks(), time.monotonic()
+    time.sleep(seconds)
+    ticks = (time.monotonic() - at) * os.sysconf("SC_CLK_TCK") * (os.cpu_count() or 1)
+    return 1.0 if before is None else ((_idle_ticks() or 0) - before) / ticks
+
+
+def _idle_ticks() -> int | None:
+    stat = Path("/proc/stat")
+    return int(stat.read_text().split("\n", 1)[0].split()[4]) if stat.exists() else None
 
 
 @contextmanager

@@ -24,7 +24,7 @@ def jumping(stage: Stage, jumps: list[int]) -> None:
     _write(offset, 0)
     faked = {
         "LD_PRELOAD": str(libfaketime()), "DONT_FAKE_MONOTONIC": "1", "FAKETIME_TIMESTAMP_FILE": str(offset),
-        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_CACHE_DURATION": "1",
     }  # fmt: skip
     stage.ask(len(jumps) * 120 + 120, "d", "--max-attempts", "50")
     with stage.simulator("--latency", "uniform:0.1,0.4", "--fault", "http_500@every:10") as simulator:

@@ -15,11 +15,11 @@ SHORT_TTL = ("--lease-ttl", "1s")
        size=Size.SHORT)  # fmt: skip
 def stopped_past_lease(stage: Stage) -> None:
     rounds = stage.pick(1, 6)
-    with stage.simulator("--latency", "uniform:0.4,0.8") as simulator:
+    with stage.simulator("--latency", "uniform:2,2.5") as simulator:
         for number in range(rounds):
             stage.ask(24, f"d{number}")
             stopped = stage.worker(simulator.url, "--concurrency", "8", *SHORT_TTL)
-            wait_for(lambda: simulator.stats()["open"] == 8, "8 requests in flight")
+            wait_for(lambda: simulator.stats()["open"] >= 8, "8 requests in flight")
             stopped.signal(signal.SIGSTOP)
             stage.ledger.tried += 1
             stage.excuse_leased()
@@ -55,7 +55,7 @@ def rescue_after_done(stage: Stage) -> None:
 @fault("two-rescuers", "two rescuers at the same moment", "the leases of the dead are taken once")
 def two_rescuers(stage: Stage) -> None:
     rounds = stage.pick(1, 8)
-    with stage.simulator("--latency", "uniform:0.05,0.3") as simulator:
+    with stage.simulator("--latency", "uniform:1,1.5") as simulator:
         for number in range(rounds):
             stage.ask(32, f"d{number}")
             dying = stage.worker(simulator.url, "--concurrency", "16")
@@ -124,6 +124,7 @@ def drained(stage: Stage) -> None:
        size=Size.SHORT, alone=True)  # fmt: skip
 def orphans(stage: Stage) -> None:
     leased = "SELECT count(*) FROM job WHERE state = 'leased' AND attempt = ?"
+    stage.look_at_machine()
     with stage.simulator("--persona", "hang") as simulator:
         for number in range(stage.pick(3, 10)):
             simulator.play("hang")
@@ -141,4 +142,4 @@ def orphans(stage: Stage) -> None:
             simulator.play("sglang")
             stage.finish(simulator.url)
     worst = max(stage.ledger.resumes_s)
-    stage.expect(worst <= 1.0, f"orphans waited {worst:.2f} s")
+    stage.expect_measured(worst <= 1.0, f"orphans waited {worst:.2f} s")
