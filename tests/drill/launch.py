@@ -87,10 +87,10 @@ def _do_twice() -> None:
     doubled = (patching.find("app.responses.keep:keep"), patching.find("app.responses.read:settle"))
 
     def again(do: Any) -> Any:
-        async def done(writer: Any, operation: Any, item: Any, *, first: bool = False) -> Any:
-            result = await do(writer, operation, item, first=first)
+        async def done(writer: Any, operation: Any, item: Any, **how: Any) -> Any:
+            result = await do(writer, operation, item, **how)
             if operation in doubled:
-                await do(writer, operation, item, first=first)
+                await do(writer, operation, item, **how)
             return result
 
         return done
@@ -104,8 +104,8 @@ def _keep_journal(path: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def journalled(do: Any) -> Any:
-        async def done(writer: Any, operation: Any, item: Any, *, first: bool = False) -> Any:
-            result = await do(writer, operation, item, first=first)
+        async def done(writer: Any, operation: Any, item: Any, **how: Any) -> Any:
+            result = await do(writer, operation, item, **how)
             if operation is keep:
                 lease = item.reply.lease
                 os.write(descriptor, f"{lease.job} {lease.attempt} {item.packed.raw_sha256}\n".encode())

@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.drill.catalogue import Size
 from tests.drill.forks import Nursery
 from tests.drill.invariants import Findings, Witness, examine, summed
 from tests.drill.orders import Orders
-from tests.drill.support import IDLE_ENOUGH, idle_share
+from tests.drill.support import IDLE_ENOUGH, idle_share, needs_flag
 from tests.support.product import Product, RunningWorker, wait_for
 from tests.support.simulator import Simulator
 
@@ -23,6 +23,12 @@ WORKER = ("--skip-preflight", "--until-empty")
 RESUME_LOOKS_S = 0.005
 RESUME_PATIENCE_S = 120.0
 KILLED = -signal.SIGKILL
+
+
+def small_reserve(arguments: Sequence[str]) -> list[str]:
+    """The arguments of a worker, with a spool that fits on a small disk where this version has one."""
+    has_spool = needs_flag("--spool-reserve")() is None
+    return [*arguments, *(["--spool-reserve", "8MiB"] if has_spool and "--spool-reserve" not in arguments else [])]
 
 
 @dataclass
@@ -111,12 +117,12 @@ class Stage:
 
     def worker(self, url: str, *arguments: str, **orders: object) -> RunningWorker:
         """`worker start` as a forked process."""
-        return self.start("worker", "start", "--endpoint", url, *WORKER, *arguments, **orders)
+        return self.start("worker", "start", "--endpoint", url, *WORKER, *small_reserve(arguments), **orders)
 
     def fresh_worker(self, url: str, *arguments: str, through: tuple[str, ...] = (), **variables: str) -> RunningWorker:
         """`worker start` as a process of its own interpreter, with changes to its environment."""
         launcher = [*through, sys.executable, "-m", "tests.drill.launch", "--orders", self._orders.as_text(), "--"]
-        command = ("worker", "start", "--endpoint", url, *WORKER, *arguments)
+        command = ("worker", "start", "--endpoint", url, *WORKER, *small_reserve(arguments))
         running = self.product.start(*command, through=launcher, **variables)
         self._running.append(running)
         return running

@@ -35,8 +35,8 @@ def needs_flag(flag: str) -> Callable[[], str | None]:
 
         from worker.commands import start
 
-        known = f'"{flag}"' in inspect.getsource(start) or flag.removeprefix("--").replace("-", "_") in vars(start)
-        return None if known or flag in inspect.getsource(start) else f"`worker start {flag}` is not there yet"
+        known = flag.removeprefix("--").replace("-", "_") in inspect.signature(start.start).parameters
+        return None if known else f"`worker start {flag}` is not there yet"
 
     return missing
 
