@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 
 from tests.drill.catalogue import Size, fault
 from tests.drill.stage import Stage
@@ -145,10 +147,8 @@ def kill_backup(stage: Stage) -> None:
     for _ in range(stage.pick(2, 12)):
         running = stage.start("backup", str(target))
         wait_s = stage.chance.uniform(0.0, 0.15)
-        try:
+        with suppress(subprocess.TimeoutExpired):
             running.process.wait(timeout=wait_s)
-        except TimeoutError:
-            running.kill()
         running.kill()
         stage.ledger.kills += 1
         stage.ledger.tried += 1
