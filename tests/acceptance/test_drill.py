@@ -17,6 +17,7 @@ from tests.support.product import environment
 from tests.support.simulator import ROOT
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("broken", sorted(BROKEN))
 def test_a_sabotage_is_caught_and_the_product_as_it_is_holds(broken: str) -> None:
     assert is_caught(caught(broken, seed=1))

@@ -32,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--only", metavar="NAME", action="append", help="this fault, whatever its size; repeat")
     parser.add_argument("--seed", type=int, default=20, help="the same seed gives the same schedule")
     parser.add_argument("--list", action="store_true", help="show the schedule and play nothing")
-    parser.add_argument("--side-by-side", type=int, default=2, metavar="N", help="faults played at the same time")
+    parser.add_argument("--side-by-side", type=int, default=3, metavar="N", help="faults played at the same time")
     parser.add_argument("--broken", choices=sorted(BROKEN), help="play with a sabotage: the drill must fail")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.relative_to(ROOT)}")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the stores of what did not hold")
@@ -92,6 +92,8 @@ def _cores() -> int:
 def _tell(row: Row) -> None:
     end = "not run: " + row.not_run if row.not_run is not None else "held" if row.held else "DID NOT HOLD"
     _say(f"{row.fault.name:28} {row.seconds:6.1f} s  {row.ledger.kills:4} kills  {end}")
+    if row.ledger.schedule:
+        _say(f"    schedule: {' '.join(row.ledger.schedule)}")
     for words in row.words:
         _say(f"    {words}")
 

@@ -39,6 +39,7 @@ class Ledger:
     kills: int = 0
     excused: int = 0  # requests in flight when somebody was killed, released or declared dead
     resumes_s: list[float] = field(default_factory=list)
+    schedule: list[str] = field(default_factory=list)  # the faults in their order, where chance orders them
     problems: list[str] = field(default_factory=list)
     figures: list[str] = field(default_factory=list)  # measured on the way, for the last column
 

@@ -57,6 +57,7 @@ def kill_import(stage: Stage) -> None:
               "finish.commit", "finish.after"]  # fmt: skip
     aims = [(point, nth) for point in points for nth in range(1, stage.pick(1, 4) + 1)]
     stage.chance.shuffle(aims)
+    stage.ledger.schedule += [f"{point}:{nth}" for point, nth in aims]
     rounds = stage.pick(1, 3)
     for number in range(rounds):
         name = f"d{number}"
@@ -123,6 +124,7 @@ def kill_reparse(stage: Stage) -> None:
     command = ("reparse", "d", "--apply")
     points = ("rewrite.before", "rewrite.inside", "rewrite.commit", "rewrite.after")
     aims = [(point, 1 + stage.chance.randrange(3)) for point in points * stage.pick(1, 5)]
+    stage.ledger.schedule += [f"{point}:{nth}" for point, nth in aims]
     for aim in aims:
         _die(stage, command, aim, SMALL_BATCHES)
     for point in ("note_end.before", "note_end.inside", "note_end.after"):

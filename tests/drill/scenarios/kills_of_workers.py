@@ -28,6 +28,7 @@ def kill_at(stage: Stage, points: Sequence[str], *arguments: str, server: Sequen
     times = stage.pick(1, 6)
     aims = [(point, nth) for point in points for nth in range(1, times + 1)]
     stage.chance.shuffle(aims)
+    stage.ledger.schedule += [f"{point}:{nth}" for point, nth in aims]
     sets = 1
     stage.ask(PROMPTS, "d1", "--max-attempts", "50")
     with stage.simulator(*SERVER, *server) as simulator:
