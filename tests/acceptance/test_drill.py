@@ -20,7 +20,8 @@ from tests.support.simulator import ROOT
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("broken", sorted(BROKEN))
 def test_a_sabotage_is_caught_and_the_product_as_it_is_holds(broken: str) -> None:
-    assert is_caught(caught(broken, seed=1))
+    sabotaged = caught(broken, seed=1)
+    assert is_caught(sabotaged), sabotaged.words
     with Nursery() as nursery:
         row = play(FAULTS[CATCHERS[broken]], Run(1, Size.SHORT), nursery)
     assert row.words == []
