@@ -46,7 +46,7 @@ def test_the_same_seed_gives_the_same_schedule() -> None:
 
 
 def test_the_launcher_kills_a_command_at_its_point() -> None:
-    body = b'{"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}'
+    body = b'{"body": {"choices": [{"message": {"content": "a</think>b"}, "finish_reason": "stop"}]}}'
     for point, code in ((["read.before", "1"], -9), ([], 0)):
         command = [sys.executable, "-m", "tests.drill.launch", *point, "--", "parse", "-"]
         done = subprocess.run(command, cwd=ROOT, env=environment(), input=body, capture_output=True, check=False)
