@@ -60,6 +60,7 @@ class Store:
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Reads]:
         """One consistent view of what is committed. Keep it short: an open one pins the WAL."""
+        self._watch.check()  # a new connection would be to the other file, and at its end bring our WAL into that
         try:
             async with self._reader.connect() as connection:
                 yield Reads(connection)

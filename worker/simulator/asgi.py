@@ -12,7 +12,7 @@ from worker.simulator.http import Receive, Scope, Send, read_body, respond, resp
 from worker.simulator.info import is_vllm, models, server_info
 from worker.simulator.reply import Problem
 from worker.simulator.slots import Slots
-from worker.simulator.stats import Stats
+from worker.simulator.stats import Object, Stats
 from worker.simulator.timeline import Timeline
 from worker.simulator.wire import envelope
 
@@ -26,6 +26,7 @@ _METHODS = {
     "/simulator/stats": "GET",
     "/simulator/reset": "POST",
     "/simulator/play": "POST",
+    "/simulator/outage": "POST",
 }
 _OPEN_ROUTES = ("/health", "/simulator/")  # these ask for no key: probes and tests come without one
 
@@ -39,6 +40,7 @@ class Application:
         port: int = 0,
         clock: Callable[[], float] = time.monotonic,
         cut_all: Callable[[], None] = lambda: None,
+        go_away: Callable[[float], None] = lambda _seconds: None,
     ) -> None:
         timeline = Timeline(clock)
         slots = Slots(config.slots, timeline)
@@ -49,6 +51,7 @@ class Application:
         self._behaviour = Behaviour(config)
         self._chat = Chat(self._behaviour, self.stats, slots, timeline, cut_all)
         self._control = Control(self._behaviour, self.stats, slots, timeline)
+        self._go_away = go_away  # for so many seconds nobody listens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
@@ -96,11 +99,20 @@ class Application:
         if body is None:
             return
         try:
-            playing = self._control.reset() if path == "/simulator/reset" else self._control.play(body)
+            playing = self._obey(path, body)
         except ValueError as error:
             await respond(send, 400, envelope(400, Problem(str(error), "BadRequestError")))
         else:
             await respond_json(send, playing)
+
+    def _obey(self, path: str, body: bytes) -> Object:
+        if path == "/simulator/reset":
+            return self._control.reset()
+        if path == "/simulator/play":
+            return self._control.play(body)
+        seconds = self._control.outage(body)
+        self._go_away(seconds)
+        return {"seconds": seconds}
 
 
 def _headers(scope: Scope) -> tuple[bytes, bytes]:

@@ -173,10 +173,10 @@ def error_200(_facts: Facts, _: str) -> Reply:
 # Errors by their status
 
 
-def _http(status: int, message: str, kind: str, param: str | None = None) -> Persona:
+def _http(status: int, message: str, kind: str, param: str | None = None, *, waits: bool = False) -> Persona:
     def persona(facts: Facts, _: str) -> Reply:
         text = message.replace("{model}", facts.model).replace("{key}", facts.credential)
-        headers = (("retry-after", str(RETRY_AFTER_SECONDS)),) if status == 429 else ()
+        headers = (("retry-after", str(RETRY_AFTER_SECONDS)),) if waits else ()
         return Reply(status, problem=Problem(text, kind, param), headers=headers, generated=False)
 
     return persona
@@ -218,10 +218,12 @@ PERSONAS: dict[str, Persona] = {
     "http_404_model": _http(404, "The model `{model}` does not exist.", "NotFoundError", "model"),
     "http_413": _http(413, "Request body is too large.", "RequestEntityTooLarge"),
     "http_422": _http(422, "Input should be a valid dictionary.", "UnprocessableEntityError"),
-    "http_429": _http(429, "Too many requests.", "RateLimitError"),
+    "http_429": _http(429, "Too many requests.", "RateLimitError", waits=True),
+    "http_429_bare": _http(429, "Too many requests.", "RateLimitError"),  # without a Retry-After
     "http_500": _http(500, "Internal server error.", "InternalServerError"),
     "http_502": _proxy(502, "Bad Gateway"),
     "http_503": _http(503, "The server is overloaded.", "ServiceUnavailable"),
+    "http_503_wait": _http(503, "The server is overloaded.", "ServiceUnavailable", waits=True),
     "http_504": _proxy(504, "Gateway Time-out"),
 }
 
