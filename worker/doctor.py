@@ -17,6 +17,7 @@ from app.model.limits import BACKUP_OLD_MS, least_free_disk
 from app.progress import wording
 from app.progress.gathering import overview
 from app.progress.overview import Liveness, Overview
+from app.spool.looking import SpoolState
 from app.store import library, schema
 from app.store import place as places
 from app.store.place import Place
@@ -170,6 +171,7 @@ def of_run(now: Overview, facts: StoreFacts, place: Place) -> Iterator[Check]:
     yield _sums(now)
     yield _disk(now)
     yield _wal(place.wal.stat().st_size if place.wal.exists() else 0)
+    yield _spool(now.spool)
     yield _backup(now, facts)
     yield _workers(now)
     yield _clock(now, facts)
@@ -191,6 +193,20 @@ def _disk(now: Overview) -> Check:
     if (now.need.total or 0) > now.disk_free:
         return Check("disk", Level.WARN, says, "free some space: the open jobs will need more than there is")
     return Check("disk", Level.OK, says)
+
+
+def _spool(found: SpoolState) -> Check:
+    """Answers that are on disk and not in the store: none is lost, and somebody has to bring them in."""
+    said = list(wording.spool(found))
+    if not said:
+        return Check("spool", Level.OK, "no answer waits outside the store")
+    live = any(file.held for file in found.files if file.waiting)
+    todo = (
+        "nothing: the live worker brings them in as soon as the store commits"
+        if live
+        else ("start a worker to bring in what waits; what is kept matches no job of this store and is never deleted")
+    )
+    return Check("spool", Level.WARN, "; ".join(said), todo)
 
 
 def _wal(wal_bytes: int) -> Check:

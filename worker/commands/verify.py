@@ -38,6 +38,7 @@ def verify(
 
 async def _run(settings: cli_context.Globals, *, full: bool, as_json: bool) -> Exit:
     from app.progress.display import one_line
+    from app.spool.looking import look, waiting_words
     from app.store.store import open_store
     from app.verify.verifying import Told, verify
     from worker.bar import shown
@@ -53,10 +54,13 @@ async def _run(settings: cli_context.Globals, *, full: bool, as_json: bool) -> E
     async with open_store(settings.db) as store:
         with shown(settings, "verify") as show:
             report = await verify(store, Told(tell, show), full=full)
+        waiting = look(store.place).waiting
     if as_json:
-        cli_context.put_json(_facts(report, kept, full=full))
+        cli_context.put_json(_facts(report, kept, full=full) | {"spool_waiting": waiting})
     else:
         cli_context.put(summary(report))
+        if waiting:
+            cli_context.say(waiting_words(waiting))
     return Exit.DONE if report.sound else Exit.INTEGRITY
 
 

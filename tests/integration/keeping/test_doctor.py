@@ -9,14 +9,17 @@ import pytest
 
 from app.model.exits import Exit
 from tests.integration.keeping.kit import make_filled, verified
+from tests.integration.spool.kit import left_by_dead, spooled
 from tests.integration.store import raw
+from tests.integration.store.kit import run
+from tests.support.filled import filled, thought
 from tests.support.product import Product
 from tests.support.simulator import Simulator
 from worker.doctor import Check, Level, exit_of
 
 NAMES = {
     "sqlite", "file system", "permissions", "schema", "locks", "integrity", "parser", "sums", "disk", "wal", "backup",
-    "workers", "clock",
+    "workers", "clock", "spool",
 }  # fmt: skip
 
 
@@ -102,3 +105,21 @@ def test_the_worst_failure_gives_the_exit_code() -> None:
     assert exit_of([Check("x", Level.WARN, "", exit=Exit.INTEGRITY)]) == Exit.DONE
     assert exit_of([failed(Exit.TEMPORARY), failed(Exit.RESOURCE), failed(Exit.NOT_FOUND)]) == Exit.RESOURCE
     assert exit_of([failed(Exit.RESOURCE), failed(Exit.INTEGRITY)]) == Exit.INTEGRITY
+
+
+def test_answers_that_wait_in_the_spool_are_named_with_what_to_do(product: Product) -> None:
+    healthy(product)
+
+    async def leave() -> None:
+        async with filled(product.db) as room:
+            await room.dataset("spooled", 1)
+            (lease,) = await room.claim(1, "spooled")
+            left_by_dead(room, spooled(room, lease, "s1", thought(1)))
+
+    run(leave)
+    spool = examined(product)["spool"]
+    assert spool["level"] == "warn"
+    assert "1 answer waits" in spool["says"]
+    assert "start a worker" in spool["todo"]
+    verified_json = json.loads(product.run("verify", "--json").stdout)
+    assert verified_json["spool_waiting"] == 1
