@@ -8,7 +8,12 @@ from app.model.errors import UsageError
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
 _SIZES = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
-# The presets of app.export, spelled out so that help imports nothing heavy.
+# The formats of app.intake and the presets of app.export, spelled out so that help imports nothing heavy.
+FORMATS = (
+    "auto", "own", "messages", "prompt", "sharegpt", "glaive", "glaive_functions", "opencodeinstruct", "magicoder",
+    "alpaca", "query", "pairs", "ultrachat", "mt_bench", "swe_agent", "swe_agent_history", "openai_batch",
+    "raw_responses", "openai_batch_result", "curator", "full",
+)  # fmt: skip
 PRESETS = ("run_inference", "messages", "specforge", "inline_think", "sharegpt", "openai_batch", "full")
 
 

@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from app.export.presets import Preset
+from app.intake.formats import READABLE
 from app.model.exits import Exit
 from app.model.gates import AlarmKind
 from app.model.lease import Cause, Settle
 from app.model.states import JobState
 from app.model.verdicts import Verdict
 from worker.backoff import RULES, Counts
+from worker.option_values import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -52,6 +55,13 @@ def test_every_alarm_stands_in_its_how_to() -> None:
 
 def test_every_state_stands_in_the_glossary() -> None:
     assert set(table("docs/glossary.md")) >= set(map(str, JobState))
+
+
+def test_every_format_and_preset_stands_in_the_reference_and_in_the_options() -> None:
+    written = table("docs/reference/formats.md").keys()
+    assert [name for name in READABLE if name not in written] == []
+    assert sorted(FORMATS) == sorted(["auto", *READABLE])
+    assert set(map(str, Preset)) <= table("docs/reference/presets.md").keys()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())

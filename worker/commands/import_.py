@@ -15,13 +15,13 @@ from app.model.errors import UsageError
 from app.model.exits import Exit
 from worker import cli_context
 from worker import dataset_options as options
+from worker.option_values import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.intake.request import ImportReport, ImportRequest, Progress
 
-FORMATS = ("auto", "own", "messages", "prompt", "raw_responses")
 _SHOWN_SAMPLES = 3
 
 
@@ -37,10 +37,20 @@ def import_(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="The dataset; it is made where it is absent.", show_default=False)],
     file: Annotated[
-        str, typer.Argument(help="JSON lines: plain, gzip or zstd; - is standard input.", show_default=False)
+        str,
+        typer.Argument(
+            help="Rows as .jsonl, .json, .csv, .tsv or .traj (plain, gzip or zstd) or .parquet; - is standard input.",
+            show_default=False,
+        ),
     ],
     format_: Annotated[
-        str, typer.Option("--format", click_type=_choice(*FORMATS), help="What a row looks like.")
+        str,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            click_type=_choice(*FORMATS),
+            help="What a row looks like; auto tells by its keys, another name allows that format only.",
+        ),
     ] = "auto",
     id_field: Annotated[str | None, typer.Option(metavar="KEY", help="Take the ids from this key only.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Read this many rows, rejects included.")] = None,
