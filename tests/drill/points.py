@@ -30,7 +30,6 @@ OPERATIONS = {
     "renew": "app.leasing.workers:renew",
     "leave": "app.leasing.workers:leave",
     "see": "app.responses.endpoints:see",
-    "prepare": "app.intake.dataset:prepare",
     "add": "app.intake.adding:add_batches",
     "finish": "app.intake.finishing:finish",
     "rewrite": "app.responses.rewriting:rewrite",

@@ -37,7 +37,7 @@ def _die(stage: Stage, command: Sequence[str], aim: tuple[str, int], constants: 
 def kill_making(stage: Stage) -> None:
     _prompts_file(stage, "d", 40)
     command = ("import", "d", "d.jsonl")
-    for point in ("upgrade.before", "upgrade.after", "prepare.before", "prepare.inside", "prepare.after"):
+    for point in ("upgrade.before", "upgrade.after", "add.before", "add.inside", "add.after"):
         for end in ("", "-wal", "-shm"):
             stage.product.db.with_name(stage.product.db.name + end).unlink(missing_ok=True)
         for _ in range(2):  # the second one meets what the first one left
@@ -53,7 +53,7 @@ def kill_making(stage: Stage) -> None:
     size=Size.SHORT,
 )
 def kill_import(stage: Stage) -> None:
-    points = ["prepare.after", "add.before", "add.inside", "add.commit", "add.after", "finish.before", "finish.inside",
+    points = ["add.before", "add.inside", "add.commit", "add.after", "finish.before", "finish.inside",
               "finish.commit", "finish.after"]  # fmt: skip
     aims = [(point, nth) for point in points for nth in range(1, stage.pick(1, 4) + 1)]
     stage.chance.shuffle(aims)
