@@ -10,6 +10,7 @@ from app.model.errors import UsageError
 from app.model.ids import DatasetId
 from app.model.lease import Cause
 from app.model.states import Event, JobState, sources
+from app.store.batch import bind_rows
 from app.store.store import Store
 from app.store.transaction import Tx
 
@@ -59,7 +60,9 @@ async def select(store: Store, dataset: DatasetId, selection: Selection) -> Sele
 
 
 async def cancel(store: Store, dataset: DatasetId, selection: Selection, selected: Selected) -> int:
-    """Take the jobs out, a page at a time; how many. An answer that a worker still brings is kept as late."""
+    """Take the jobs out, a page at a time; how many. An answer that one had before a retry stands no longer, and one
+    that a worker still brings is kept as late.
+    """
     moved = 0
     for after in range(0, selected.last_ordinal, PAGE):
         moved += await store.write(_pages, _Page(dataset, selection, after, after + PAGE))
@@ -74,10 +77,11 @@ async def _pages(tx: Tx, pages: Sequence[_Page]) -> list[int]:
 
 async def _page(tx: Tx, page: _Page) -> int:
     which = page.selection.params(page.dataset) | {"after": page.after, "until": page.until}
-    moved = await tx.run(statements.cancel_chosen(), which)
+    moved = await tx.rows(statements.cancel_chosen(), which)
     if moved:
-        await tx.seq()
-    return moved
+        jobs = bind_rows((row.id,) for row in moved)
+        await tx.run(statements.supersede_answers(), {"jobs": jobs, "at_seq": await tx.seq()})
+    return len(moved)
 
 
 async def _note(tx: Tx, ends: Sequence[tuple[DatasetId, int]]) -> list[None]:

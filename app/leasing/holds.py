@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.leasing import events, statements
-from app.model.ids import DatasetId, JobId
+from app.model.ids import DatasetId
 from app.store.store import Store
 from app.store.transaction import Tx
 
@@ -79,16 +79,3 @@ async def _lift_one(tx: Tx, request: LiftRequest) -> int:
     if lifted:
         await events.note(tx, "resumed", dataset=request.dataset, kinds=",".join(request.kinds))
     return lifted
-
-
-async def cancel(tx: Tx, jobs: Sequence[JobId]) -> list[bool]:
-    """Whether each job was taken out; a done one is not. An answer it had before a retry stands no longer."""
-    return [await _cancel_one(tx, job) for job in jobs]
-
-
-async def _cancel_one(tx: Tx, job: JobId) -> bool:
-    at_seq = await tx.seq()
-    taken_out = bool(await tx.rows(statements.cancel(), {"job": job}))
-    if taken_out:
-        await tx.run(statements.supersede_answer(), {"job": job, "at_seq": at_seq})
-    return taken_out

@@ -404,12 +404,13 @@ def accept_response() -> Update:
 
 
 @cache
-def supersede_answer() -> Update:
-    """What a job that is taken out had accepted before stands no longer."""
+def supersede_answers() -> Update:
+    """What the jobs of a batch that are taken out had accepted before stands no longer."""
+    jobs = batch_rows("jobs", job=int)
     return (
         update(RESPONSE)
         .where(
-            RESPONSE.c.job_id == bindparam("job"),
+            RESPONSE.c.job_id.in_(select(jobs.c.job)),
             RESPONSE.c.accepted_seq.is_not(None),
             RESPONSE.c.superseded_seq.is_(None),
         )
@@ -505,17 +506,6 @@ def change_settings() -> Update:
     )
 
 
-@cache
-def cancel() -> ReturningUpdate[Any]:
-    """Take one job out; what is done stays done."""
-    return (
-        update(JOB)
-        .where(JOB.c.id == bindparam("job"), JOB.c.state.in_(sources(Event.CANCEL)))
-        .values(state=JobState.CANCELLED, due_ms=null(), **_NO_LEASE)
-        .returning(JOB.c.id)
-    )
-
-
 def _chosen() -> tuple[ColumnElement[bool], ...]:
     """The jobs of a person's selection; a filter that is not said lets all through."""
     filters = (("any_verdict", JOB.c.verdict, "verdicts"), ("any_cause", JOB.c.cause, "causes"))
@@ -567,7 +557,7 @@ def note_event() -> Insert:
 
 
 @cache
-def cancel_chosen() -> Update:
+def cancel_chosen() -> ReturningUpdate[Any]:
     """Take out the selected jobs in (after, until] of the order of import; what is done stays done."""
     page = select(JOB.c.id).where(
         *_chosen(),
@@ -578,6 +568,7 @@ def cancel_chosen() -> Update:
         update(JOB)
         .where(JOB.c.id.in_(page), JOB.c.state.in_(sources(Event.CANCEL)))
         .values(state=JobState.CANCELLED, due_ms=null(), **_NO_LEASE)
+        .returning(JOB.c.id)
     )
 
 

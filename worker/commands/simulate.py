@@ -8,10 +8,10 @@ from app.model.errors import Unavailable, UsageError
 
 # Written out, since importing the simulator would make every help text slower; a test compares them.
 PERSONAS = """
-abort big_body blank_field cut_json disconnect empty_thought error_200 garbage hang health_503
-html_200 http_400 http_401 http_404_model http_413 http_422 http_429 http_500 http_502 http_503
-http_504 loses_reasoning_after no_reasoning_parser no_thought sglang sglang_parser slow tool_calls
-truncated vllm
+abort big_body blank_field cut_json dies disconnect drops_all empty_thought error_200 garbage hang hang_all
+health_503 html_200 http_400 http_401 http_404_model http_413 http_422 http_429 http_429_bare http_500
+http_502 http_503 http_503_wait http_504 loses_reasoning_after no_reasoning_parser no_thought sglang
+sglang_parser slow tool_calls truncated vllm
 """
 
 

@@ -4,13 +4,13 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from app.leasing.holds import cancel
 from app.model.lease import Settle
 from app.store.store import Store, open_store
 from app.verify.findings import Finding, Report
 from app.verify.verifying import Told, verify
 from tests.integration.leasing.kit import execute
 from tests.integration.store.kit import run
+from tests.support.cancelling import cancel
 from tests.support.filled import Filled, chat, filled, thought
 
 NO_ANSWER = b'{"error": "busy'

@@ -97,7 +97,7 @@ def test_the_overview_says_when_there_is_too_little(tmp_path: Path, monkeypatch:
 def test_status_says_how_much_is_free_and_needed_and_how_old_the_backup_is(product: Product) -> None:
     make_filled(product.db)
     before = product.run("status").stdout.decode()
-    assert " free, about " in before
+    assert re.search(r"disk +\S+ \S+ free +about ", before)
     assert " for 10 open jobs (" in before
     assert before.rstrip().endswith("no backup yet")
     product.run("backup")

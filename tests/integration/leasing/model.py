@@ -36,6 +36,11 @@ class Job:
         self.state, self.due_ms = state, due_ms
         self.holder = self.deadline_ms = None
 
+    def take_out(self) -> None:
+        """Cancelled: what it had accepted before a retry stands no longer."""
+        self.move("cancelled")
+        self.responses |= {attempt: "superseded" for attempt, fate in self.responses.items() if fate == "accepted"}
+
     def fail_for_good(self) -> None:
         """Failed, unless an answer can stand in: the accepted one, else the newest that was read."""
         readable = [

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from app.leasing.holds import cancel
 from app.model.errors import ThinkledgerError
 from app.model.lease import Settle
 from tests.integration.leasing.kit import MALFORMED, Room, counters, in_room
+from tests.support.cancelling import cancel
 from tests.support.filled import chat
 
 RETRY = "UPDATE job SET state = 'ready', tries = 0, expiries = 0, due_ms = NULL"  # what a person's retry does

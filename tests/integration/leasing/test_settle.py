@@ -6,11 +6,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from app.leasing.holds import cancel
 from app.leasing.release import release
 from app.model.lease import Settle
 from app.store.codec import unpack
 from tests.integration.leasing.kit import GOOD, Room, counters, in_room
+from tests.support.cancelling import cancel
 from tests.support.filled import chat
 
 

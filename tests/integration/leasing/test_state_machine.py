@@ -25,7 +25,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from app.leasing.holds import HoldKind, HoldRequest, LiftRequest, cancel, hold, lift
+from app.leasing.holds import HoldKind, HoldRequest, LiftRequest, hold, lift
 from app.leasing.release import release
 from app.leasing.rescue import rescue_overdue
 from app.leasing.settle import fail
@@ -37,6 +37,7 @@ from app.store.codec import unpack
 from tests.integration.leasing.kit import GOOD, LEASE_MS, MALFORMED, Room, in_room, open_room
 from tests.integration.leasing.model import MAX_ATTEMPTS, Dataset, Job, Model
 from tests.integration.store.kit import DEEP, examples
+from tests.support.cancelling import cancel
 from tests.support.filled import Clock
 
 RANKS = (0, 0, 1)
@@ -228,7 +229,7 @@ class Leases(RuleBasedStateMachine):
     def cancel(self, job: int) -> None:
         possible = self.model.jobs[job].state not in ("done", "cancelled")
         if possible:
-            self.model.jobs[job].move("cancelled")
+            self.model.jobs[job].take_out()
         assert self.write(cancel, JobId(job)) is possible
 
     @rule(job=st.integers(1, len(RANKS) * JOBS_EACH))

@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from app.model.errors import IntegrityFailure, ResourceExhausted, ThinkledgerError, Unavailable
+from app.model.errors import IntegrityFailure, StoreReplaced, ThinkledgerError, Unavailable
 from app.store.faults import Fault, classify
 from app.store.store import Store, open_store
 from tests.integration.store import raw
@@ -102,12 +102,17 @@ def test_nothing_is_written_to_a_store_that_is_no_longer_at_its_place(tmp_path: 
         path.rename(aside)
         if how == "replaced":
             path.touch()
-        with pytest.raises(ResourceExhausted, match="was moved, removed or replaced"):
-            await store.write(note, "gone")
+        for _ in range(2):
+            with pytest.raises(StoreReplaced, match="was replaced or removed"):
+                await store.write(note, "gone")
+        path.unlink(missing_ok=True)
         aside.rename(path)
-        await store.write(note, "back")
+        with pytest.raises(StoreReplaced):
+            await store.write(note, "still gone")  # the writer has ended
 
-    in_store(path, work)
+    with pytest.raises(StoreReplaced):
+        in_store(path, work)
+    in_store(path, lambda store: store.write(note, "back"))
     assert raw.query(path, "SELECT kind FROM event ORDER BY id") == [("before",), ("back",)]
 
 
