@@ -56,6 +56,7 @@ def _read(body: object, asked: Asked) -> Reading:
         usage=outer.usage,
         parts=row.parts,
         choices=choices,
+        found=row.found,
         model=outer.model,
         weight_version=outer.weight_version,
         token_ids=outer.token_ids,

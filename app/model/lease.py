@@ -17,6 +17,7 @@ class Lease:
     dataset: DatasetId
     tries: int = 0  # counted failures so far
     deadline_ms: int = 0  # wall clock; from then on a live worker may lose it too
+    leased_ms: int | None = None  # wall clock; None: not known any more
 
 
 class Cause(StrEnum):
