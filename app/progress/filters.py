@@ -1,7 +1,7 @@
 """What a list of samples shows, in what order: read from the words of an address or of a command line."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 from app.model.errors import UsageError
@@ -28,6 +28,40 @@ class Sort(StrEnum):
     def by_text(self) -> bool:
         """Whether a place in it begins with a text, not with a number."""
         return self is Sort.ID
+
+
+class Drive(StrEnum):
+    """The index that a list is read by; what it does not know is looked for among the rows that it gives."""
+
+    ALL = "all"  # the order of import
+    STATE = "state"
+    VERDICT = "verdict"
+    CELL = "cell"  # one finish reason, reasoning found in one place
+    FINISH = "finish"
+    CAUSE = "cause"
+    ID = "id"
+    FINISHED = "finished"
+    REASONING = "reasoning"
+
+
+class Way(StrEnum):
+    """Which way an index is read."""
+
+    UP = "up"
+    DOWN = "down"
+
+    @property
+    def back(self) -> "Way":
+        return Way.DOWN if self is Way.UP else Way.UP
+
+
+_BY_SORT = {
+    Sort.ID: (Drive.ID, Way.UP),
+    Sort.NEWEST: (Drive.FINISHED, Way.DOWN),
+    Sort.OLDEST: (Drive.FINISHED, Way.UP),
+    Sort.LONGEST: (Drive.REASONING, Way.DOWN),
+    Sort.SHORTEST: (Drive.REASONING, Way.UP),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +100,23 @@ class Filter:
             return Sort.NEWEST
         return Sort.ORDER
 
+    def read_by(self, sort: Sort) -> tuple[Drive, Way]:
+        """The index that gives the fewest rows beside those that are wanted, in the order that is wanted."""
+        if sort is not Sort.ORDER:
+            return _BY_SORT[sort]
+        if self.finish is not None and self.found is not None:
+            return Drive.CELL, Way.UP
+        if self.verdict is not None:
+            return Drive.VERDICT, Way.UP
+        if self.cause is not None:
+            return Drive.CAUSE, Way.UP
+        if self.finish is not None:
+            return Drive.FINISH, Way.UP
+        return (Drive.ALL if self.state is None else Drive.STATE), Way.UP
+
     def words(self) -> dict[str, str]:
         """The filter as the words of an address."""
-        said = {field.name: getattr(self, field.name) for field in fields(self)}
+        said = {one.name: getattr(self, one.name) for one in fields(self)}
         return {name: str(value) for name, value in said.items() if value is not None}
 
 
@@ -100,7 +148,7 @@ class Place:
 class Listing:
     """One page as it was asked for."""
 
-    wanted: Filter = Filter()
+    wanted: Filter = field(default_factory=Filter)
     sort: Sort = Sort.ORDER
     after: Place | None = None
     per: int = PER_PAGE
@@ -149,3 +197,6 @@ def _unbindable(text: str | None) -> bool:
 def _refuse_unknown(name: str, said: str | None, known: type[StrEnum]) -> None:
     if said is not None and said not in set(known):
         raise UsageError(f"There is no {name} {said!r}. Known: {', '.join(known)}.")
+
+
+EVERYTHING = Listing()

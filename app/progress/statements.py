@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Integer, Select, Text, and_, bindparam, func, literal_column, or_, select, tuple_
+from sqlalchemy import Integer, Select, Text, and_, bindparam, func, literal_column, select
 
 from app.store.tables import (
     ALARM,
@@ -129,27 +129,9 @@ def names() -> Select[Any]:
 
 _LISTED = (
     JOB.c.id, JOB.c.sample_id, JOB.c.ordinal, JOB.c.replica, JOB.c.state, JOB.c.attempt, JOB.c.tries, JOB.c.cause,
-    JOB.c.finished_ms, JOB.c.verdict, JOB.c.finish_reason, JOB.c.reasoning_chars, JOB.c.content_chars,
+    JOB.c.finished_ms, JOB.c.verdict, JOB.c.finish_reason, JOB.c.found, JOB.c.reasoning_chars, JOB.c.content_chars,
     JOB.c.completion_tokens, JOB.c.latency_ms, JOB.c.preview,
 )  # fmt: skip
-
-
-@cache
-def samples() -> Select[Any]:
-    """A page of jobs in the order of import, after (ordinal, replica); a filter that is null lets all through."""
-    after = tuple_(bindparam("after_ordinal", type_=Integer()), bindparam("after_replica", type_=Integer()))
-    filters = (JOB.c.state, JOB.c.verdict, JOB.c.finish_reason, JOB.c.cause)
-    wanted = [(column, bindparam(f"wanted_{column.name}", type_=Text())) for column in filters]
-    return (
-        select(*_LISTED)
-        .where(
-            JOB.c.dataset_id == _DATASET,
-            tuple_(JOB.c.ordinal, JOB.c.replica) > after,
-            *(or_(value.is_(None), column == value) for column, value in wanted),
-        )
-        .order_by(JOB.c.ordinal, JOB.c.replica)
-        .limit(bindparam("limit", type_=Integer()))
-    )
 
 
 @cache

@@ -202,8 +202,8 @@ class Job(SQLModel, table=True):
         _partial("job_verdict_order", "verdict IS NOT NULL", "dataset_id", "verdict", "ordinal", "replica"),
         _partial("job_found_order", "found IS NOT NULL", "dataset_id", "finish_reason", "found", "ordinal", "replica"),
         _partial("job_cause_order", "cause IS NOT NULL", "dataset_id", "cause", "ordinal", "replica"),
-        _partial("job_finished", "finished_ms IS NOT NULL", "dataset_id", "finished_ms", "id"),
-        _partial("job_reasoning", "reasoning_chars IS NOT NULL", "dataset_id", "reasoning_chars", "id"),
+        _partial("job_finished", "finished_ms IS NOT NULL", "dataset_id", "finished_ms"),  # and the id, as in all
+        _partial("job_reasoning", "reasoning_chars IS NOT NULL", "dataset_id", "reasoning_chars"),
         STRICT,
     )
     id: int = _key()

@@ -469,7 +469,7 @@ def upgrade() -> None:
     op.create_index(
         "job_finished",
         "job",
-        ["dataset_id", "finished_ms", "id"],
+        ["dataset_id", "finished_ms"],
         unique=False,
         sqlite_where=sa.text("finished_ms IS NOT NULL"),
         postgresql_where=sa.text("finished_ms IS NOT NULL"),
@@ -501,7 +501,7 @@ def upgrade() -> None:
     op.create_index(
         "job_reasoning",
         "job",
-        ["dataset_id", "reasoning_chars", "id"],
+        ["dataset_id", "reasoning_chars"],
         unique=False,
         sqlite_where=sa.text("reasoning_chars IS NOT NULL"),
         postgresql_where=sa.text("reasoning_chars IS NOT NULL"),
