@@ -3,7 +3,7 @@
 import os
 import socket
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from app.gates.evaluating import keep_evaluating
 from app.leasing import locks
 from app.leasing.datasets import dataset_of
 from app.leasing.workers import Leave, Registration, leave, register
@@ -127,12 +128,17 @@ async def _session(settings: WorkerSettings, tools: Tools) -> None:
             background.start_soon(beat, tools.store, worker, settings.lease_ttl_s, tools.ending, tools.log)
             background.start_soon(rescuer.run)
             background.start_soon(gatekeeper.run)
+            background.start_soon(keep_evaluating, tools.store, f"worker {worker}", _not_evaluated(tools.log))
             background.start_soon(show, tools.store, settings.live_progress, tools.log)
             for watcher in watchers:
                 background.start_soon(watcher.run)
             await _work(feeder, tools)
             await gatekeeper.look()  # a run that ends with a hold says why
             background.cancel_scope.cancel()
+
+
+def _not_evaluated(log: Log) -> Callable[[str], None]:
+    return lambda reason: log.warning("not_evaluated", reason=reason)
 
 
 async def _work(feeder: Feeder, tools: Tools) -> None:

@@ -2,9 +2,15 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
-from app.model.verdicts import Fraction
+from app.model.gates import AlarmKind
+from app.model.lease import Cause
+from app.model.verdicts import Fraction, Verdict
+from app.progress import statements as overview_statements
+from app.progress import statements_workers as statements
 from app.progress.filters import Filter
+from app.store.store import Store
 
 CLEARED_SHOWN = 20
 STALE_MS = 120_000  # an evaluation that is older counts as none
@@ -78,3 +84,60 @@ class AlertsPage:
     def open(self) -> tuple[AlarmLine, ...]:
         """Those that nobody has seen to: the number in the header."""
         return tuple(alarm for alarm in self.standing if alarm.state is AlarmState.OPEN)
+
+
+async def alerts_page(store: Store) -> AlertsPage:
+    """All of it, from one snapshot."""
+    now_ms = store.now_ms()
+    async with store.snapshot() as reads:
+        lines = [_line(row) for row in await reads.rows(statements.alarms())]
+        looked = await reads.first(statements.evaluator())
+        seq = int(await reads.value(overview_statements.seq()))
+    over = sorted((line for line in lines if line.state is AlarmState.CLEARED), key=lambda line: -line.last_ms)
+    return AlertsPage(
+        as_of_ms=now_ms,
+        seq=seq,
+        standing=tuple(line for line in lines if line.state is not AlarmState.CLEARED),
+        cleared=tuple(over[:CLEARED_SHOWN]),
+        evaluation=Evaluation(None, None, None)
+        if looked is None
+        else Evaluation(looked.evaluated_ms, looked.holder, max(0, now_ms - looked.evaluated_ms)),
+    )
+
+
+def _line(row: Any) -> AlarmLine:
+    return AlarmLine(
+        id=row.id, kind=row.kind, state=AlarmState(row.state), dataset=row.dataset, endpoint=row.base_url,
+        holds=bool(row.holds), since_ms=row.since_ms, last_ms=row.last_ms, part=row.part, whole=row.whole,
+        message=row.message, advice=_ADVICE[AlarmKind(row.kind)], evidence=evidence(AlarmKind(row.kind), row.dataset),
+    )  # fmt: skip
+
+
+_MEND = "Look at the answers, mend the server, then resume: by a passed probe, or on your word."
+_ADVICE = {
+    AlarmKind.GATE: _MEND,
+    AlarmKind.CAPTURE_LOW: _MEND,
+    AlarmKind.UNREADABLE: _MEND,
+    AlarmKind.LOST_ANY: "Look at the lost answers. A better parser may still find their reasoning: reparse shows it.",
+    AlarmKind.TRUNCATED_HIGH: "Allow more tokens for the dataset, then retry what was truncated.",
+    AlarmKind.SERVER_CHANGED: "Compare the flags of both servers. It ends when the first answers are captured.",
+    AlarmKind.STALLED: "Look at the server's log and its health. Open requests end at their time-out.",
+    AlarmKind.WORKER_DEAD: "Look at the worker's log, and start it again.",
+    AlarmKind.DISK_LOW: "Free some space, or move the store to a larger disk.",
+}
+_SAMPLES = {
+    AlarmKind.GATE: Filter(verdict=Verdict.MISSING),
+    AlarmKind.CAPTURE_LOW: Filter(verdict=Verdict.MISSING),
+    AlarmKind.LOST_ANY: Filter(verdict=Verdict.MISSING),
+    AlarmKind.TRUNCATED_HIGH: Filter(verdict=Verdict.TRUNCATED),
+    AlarmKind.UNREADABLE: Filter(cause=Cause.MALFORMED),
+    AlarmKind.STALLED: Filter(state="leased"),
+}
+_PAGES = {AlarmKind.WORKER_DEAD: "workers", AlarmKind.SERVER_CHANGED: "workers", AlarmKind.DISK_LOW: "about"}
+
+
+def evidence(kind: AlarmKind, dataset: str | None) -> Evidence | None:
+    """Where an alarm of this kind is to be looked at."""
+    if kind in _PAGES:
+        return Evidence(_PAGES[kind])
+    return None if dataset is None else Evidence("samples", dataset, _SAMPLES[kind])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.model.errors import no_such_dataset
+from app.model.lease import Cause
 from app.model.states import JobState
 from app.model.verdicts import Verdict
 from app.progress import rates, statements
@@ -25,6 +26,7 @@ from app.progress.overview import (
 )
 from app.progress.rates import HISTORY_MS, MINUTE_MS, Minute
 from app.store.store import Store
+from app.store.transaction import Reads
 
 _HOUR_MS = 60 * MINUTE_MS
 _Rows = Sequence[Any]
@@ -34,6 +36,7 @@ _Rows = Sequence[Any]
 class _Found:
     """The rows of one snapshot."""
 
+    now_ms: int
     seq: int
     datasets: _Rows
     counters: _Rows
@@ -47,8 +50,18 @@ class _Found:
 
 async def overview(store: Store, name: str | None = None) -> Overview:
     """All datasets, or the one of that name, at this moment."""
-    now_ms = store.now_ms()
-    found = await _find(store, now_ms)
+    async with store.snapshot() as reads:
+        found = await _find(reads, store.now_ms())
+    return _overview(store, found, name)
+
+
+async def read_overview(reads: Reads, store: Store, now_ms: int, name: str | None = None) -> Overview:
+    """The same in a snapshot that is open."""
+    return _overview(store, await _find(reads, now_ms), name)
+
+
+def _overview(store: Store, found: _Found, name: str | None) -> Overview:
+    now_ms = found.now_ms
     if name is not None and all(row.name != name for row in found.datasets):
         raise no_such_dataset(name, sorted(row.name for row in found.datasets))
     workers = _workers(found, now_ms)
@@ -74,20 +87,20 @@ async def overview(store: Store, name: str | None = None) -> Overview:
     )
 
 
-async def _find(store: Store, now_ms: int) -> _Found:
+async def _find(reads: Reads, now_ms: int) -> _Found:
     since_ms = now_ms - HISTORY_MS
-    async with store.snapshot() as reads:
-        return _Found(
-            seq=int(await reads.value(statements.seq())),
-            datasets=await reads.rows(statements.datasets()),
-            counters=await reads.rows(statements.counters()),
-            minutes=await reads.rows(statements.minutes(), {"since": since_ms // MINUTE_MS}),
-            holds=await reads.rows(statements.holds()),
-            alarms=await reads.rows(statements.alarms()),
-            starts=await reads.rows(statements.starts(), {"since_ms": since_ms}),
-            open_workers=await reads.rows(statements.open_workers()),
-            closed_workers=await reads.rows(statements.closed_workers()),
-        )
+    return _Found(
+        now_ms=now_ms,
+        seq=int(await reads.value(statements.seq())),
+        datasets=await reads.rows(statements.datasets()),
+        counters=await reads.rows(statements.counters()),
+        minutes=await reads.rows(statements.minutes(), {"since": since_ms // MINUTE_MS}),
+        holds=await reads.rows(statements.holds()),
+        alarms=await reads.rows(statements.alarms()),
+        starts=await reads.rows(statements.starts(), {"since_ms": since_ms}),
+        open_workers=await reads.rows(statements.open_workers()),
+        closed_workers=await reads.rows(statements.closed_workers()),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +126,7 @@ def _dataset(
         unexpected={verdict: counts.get(f"unexpected:{verdict}", 0) for verdict in Verdict},
         late=counts.get("late", 0),
         tokens=counts.get("tokens", 0),
+        failed={cause: counts.get(f"failed:{cause}", 0) for cause in Cause},
     )
     pace = _pace(minutes, clock, clock.since_ms(row.id), tally.total, tally.remaining, holds)
     return DatasetProgress(row.id, row.name, row.samples, row.replicas, tally, pace, holds)

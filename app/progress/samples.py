@@ -128,7 +128,7 @@ def _bounds(drive: Drive, wanted: Filter) -> tuple[int | str, int | str]:
         case Drive.FINISHED:
             return _or(wanted.since, 0), _or(wanted.until, _MOST)
         case Drive.REASONING:
-            return _or(wanted.min_reasoning, 0), _MOST if wanted.max_reasoning is None else wanted.max_reasoning + 1
+            return _or(wanted.min_reasoning, 0), min(_or(wanted.max_reasoning, _MOST - 1) + 1, _MOST)
         case _:
             return -1, _MOST
 

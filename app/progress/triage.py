@@ -5,8 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from app.model.found import Found
+from app.model.ids import DatasetId
+from app.progress import statements_dataset as statements
+from app.store.transaction import Reads
 
 ROWS = 50  # finish reasons that are shown; a server has a handful
+_READ = 1000  # cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +50,9 @@ def triage(cells: Iterable[Cell], done: int) -> Triage:
     known = [TriageRow(finish, counts) for finish, counts in rows.items() if any(counts.values())]
     shown = tuple(sorted(known, key=lambda row: (-row.jobs, row.finish))[:ROWS])
     return Triage(shown, done - sum(row.jobs for row in shown))
+
+
+async def read_triage(reads: Reads, dataset: DatasetId, done: int) -> Triage:
+    """The matrix of a dataset with so many done jobs."""
+    rows = await reads.rows(statements.cells(), {"dataset": dataset, "limit": _READ})
+    return triage([Cell(row.finish_reason, Found(row.found), row.n) for row in rows], done)

@@ -1,13 +1,23 @@
 """Workers, what they hold, and the servers they ask: computed when it is read."""
 
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from app.progress.overview import Liveness
-from app.progress.rates import Rate
+from app.progress import rates
+from app.progress import statements as overview_statements
+from app.progress import statements_workers as statements
+from app.progress.overview import Liveness, liveness
+from app.progress.rates import MINUTE_MS, Minute, Rate
+from app.store.store import Store
+from app.store.transaction import Reads
 
 CLOSED_SHOWN = 20  # workers that stopped or died, the latest first
 LEASES_SHOWN = 20
 ENDPOINTS_SHOWN = 20
+_HOUR_MS = 60 * MINUTE_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +98,71 @@ class WorkersPage:
         """Workers of one liveness, those that are not listed too."""
         closed = {Liveness.STOPPED: self.stopped, Liveness.DEAD: self.declared_dead}
         return closed.get(liveness, 0) + sum(worker.open and worker.liveness is liveness for worker in self.workers)
+
+
+async def workers_page(store: Store) -> WorkersPage:
+    """All of it, from one snapshot."""
+    now_ms = store.now_ms()
+    async with store.snapshot() as reads:
+        opened = await reads.rows(statements.open_workers())
+        closed = await reads.rows(statements.closed_workers(), {"limit": CLOSED_SHOWN})
+        counted = {row.state: row.n for row in await reads.rows(overview_statements.closed_workers())}
+        held = {row.lease_worker: row for row in await reads.rows(statements.leases())}
+        minutes = await _minutes(reads, now_ms)
+        return WorkersPage(
+            as_of_ms=now_ms,
+            seq=int(await reads.value(overview_statements.seq())),
+            workers=tuple(_line(row, held.get(row.id), minutes[row.id], now_ms) for row in (*opened, *closed)),
+            stopped=counted.get("stopped", 0),
+            declared_dead=counted.get("dead", 0),
+            leases=sum(row.n for row in held.values()),
+            oldest=tuple(_lease(row) for row in await reads.rows(statements.oldest_leases(), {"limit": LEASES_SHOWN})),
+            endpoints=_cards(await reads.rows(statements.endpoints(), {"limit": ENDPOINTS_SHOWN})),
+        )
+
+
+async def _minutes(reads: Reads, now_ms: int) -> Mapping[int, Sequence[Minute]]:
+    since = (now_ms - _HOUR_MS) // MINUTE_MS
+    found: dict[int, list[Minute]] = defaultdict(list)
+    for row in await reads.rows(statements.worker_minutes(), {"since": since, "since_ms": since * MINUTE_MS}):
+        found[row.worker_id].append(Minute(row.minute, row.bodies, row.failed))
+    return found
+
+
+def _line(row: Any, held: Any, minutes: Sequence[Minute], now_ms: int) -> WorkerLine:
+    return WorkerLine(
+        id=row.id, name=row.name, host=row.host, pid=row.pid, version=row.version,
+        liveness=liveness(row.state, row.heartbeat_ms, row.ttl_ms, now_ms), draining=row.state == "draining",
+        slots=row.slots, leases=0 if held is None else held.n, oldest_lease_ms=None if held is None else held.oldest_ms,
+        rate=rates.rate(minutes, now_ms, row.started_ms),
+        failed_last_hour=rates.failed_within(minutes, now_ms, _HOUR_MS),
+        started_ms=row.started_ms, heartbeat_ms=row.heartbeat_ms, stopped_ms=row.stopped_ms,
+    )  # fmt: skip
+
+
+def _lease(row: Any) -> LeaseLine:
+    return LeaseLine(
+        row.dataset, row.sample_id, row.replica, row.attempt, row.lease_worker, row.worker, row.leased_ms,
+        row.lease_deadline_ms,
+    )  # fmt: skip
+
+
+def _cards(rows: Iterable[Any]) -> tuple[EndpointCard, ...]:
+    """Cards in the order of the rows, the latest seen first; of each base URL the first is the current one."""
+    seen: set[str] = set()
+    cards = []
+    for row in rows:
+        cards.append(_card(row, current=row.base_url not in seen))
+        seen.add(row.base_url)
+    return tuple(cards)
+
+
+def _card(row: Any, *, current: bool) -> EndpointCard:
+    known = json.loads(row.fingerprint)
+    facts = {name: str(value) for name, value in known.items() if value is not None} if isinstance(known, dict) else {}
+    return EndpointCard(
+        id=row.id, base_url=row.base_url, model=row.model, facts=tuple(sorted(facts.items())),
+        version=facts.get("version"), reasoning_parser=facts.get("reasoning_parser"),
+        tool_call_parser=facts.get("tool_call_parser"), first_seen_ms=row.first_seen_ms, last_seen_ms=row.last_seen_ms,
+        current=current,
+    )  # fmt: skip

@@ -40,6 +40,9 @@ def serve(
         raise UsageError("--no-auth and --token-file exclude each other.")
 
     async def command() -> Exit:
+        import anyio
+
+        from app.gates.evaluating import keep_evaluating
         from app.store.store import open_store
         from app.web.serving import Address, Serving, refuse_open
         from app.web.serving import serve as serve_store
@@ -51,7 +54,11 @@ def serve(
             names = frozenset(name.lower() for name in allowed_host or ())
             asked = Serving(address, token, names)
             _warn(asked)
-            return await serve_store(store, asked, lambda url, door: _ready(url, door, open_browser=open_browser))
+            async with anyio.create_task_group() as background:
+                background.start_soon(keep_evaluating, store, f"serve {os.getpid()}", cli_context.say)
+                code = await serve_store(store, asked, lambda url, door: _ready(url, door, open_browser=open_browser))
+                background.cancel_scope.cancel()
+            return code
 
     cli_context.run(command)
 
