@@ -82,6 +82,9 @@ class Neighbours:
     next: Neighbour | None = None
 
 
+NOBODY = Neighbours()
+
+
 async def samples(store: Store, name: str, listing: Listing = EVERYTHING) -> Page:
     """One page of the samples of a dataset."""
     async with store.snapshot() as reads:
@@ -105,7 +108,7 @@ async def neighbours(reads: Reads, dataset: DatasetId, listing: Listing, current
     """What stands before and behind a sample in a list, as far as one page searches."""
     place = current.place(listing.sort)
     if place is None:
-        return Neighbours()
+        return NOBODY
     drive, way = listing.wanted.read_by(listing.sort)
     params = _params(dataset, listing.wanted) | {"limit": 1}
     before, behind = [

@@ -3,9 +3,8 @@
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -124,6 +123,7 @@ def sample(
 
     async def command() -> None:
         from app.progress.sample import sample as find_sample
+        from app.progress.samples_json import sample_json
         from app.store.store import open_store
 
         async with open_store(settings.db) as store:
@@ -132,7 +132,7 @@ def sample(
             sys.stdout.buffer.write(_bytes(view, part))
             sys.stdout.buffer.flush()
         elif as_json:
-            cli_context.put(json.dumps({"schema": 1} | _as_json(view)))  # ASCII: texts may hold lone surrogates
+            cli_context.put(json.dumps({"schema": 1} | sample_json(view)))  # ASCII: texts may hold lone surrogates
         else:
             for line in _lines(view, part):
                 cli_context.put(line)
@@ -248,26 +248,3 @@ def _failure(failure: "FailedAttempt") -> str:
     body = f"  ({len(failure.body):,} bytes of a body)" if failure.body else ""
     when = wording.moment(failure.at_ms)
     return f"! attempt {failure.attempt}  {failure.cause}  {http}{one_line(failure.message)}{body}  {when}"
-
-
-def _as_json(view: "SampleView") -> dict[str, Any]:
-    """Everything; the raw body as text where it is UTF-8, else as base64."""
-    texts = None if view.texts is None else _texts_json(view.texts)
-    facts = asdict(view)
-    for failure in facts["failures"]:
-        failure["body"] = None if failure["body"] is None else _text_or_base64(failure["body"])
-    shown = None if view.shown is None else view.shown.attempt
-    return facts | {"sample": facts.pop("line"), "shown": shown, "texts": texts}
-
-
-def _texts_json(texts: "Texts") -> dict[str, Any]:
-    return {"raw": _text_or_base64(texts.raw), "reasoning": texts.reasoning, "content": texts.content}
-
-
-def _text_or_base64(body: bytes) -> dict[str, str]:
-    import base64
-
-    try:
-        return {"text": body.decode()}
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(body).decode()}
