@@ -42,7 +42,7 @@ async def about(store: Store) -> About:
     """The facts of an open store. Sizes come from the file system, never from the files themselves."""
     async with store.snapshot() as reads:
         facts = await reads.first(statements.store_facts())
-        latest = await reads.first(statements.latest_event(), {"kind": "backup", "since_ms": 0})
+        latest = await reads.first(statements.latest_event(), {"kind": "backup"})
     assert facts is not None
     disk = shutil.disk_usage(store.place.path.parent)
     return About(

@@ -11,7 +11,7 @@ from app.progress.finding import dataset_named
 from app.store.store import Store
 from app.store.transaction import Reads
 
-SEARCHED = 10_000  # rows that one page looks through for those that fit
+SEARCHED = 20_000  # rows that one page looks through for those that fit
 _MOST = 2**63 - 1
 _BEHIND_ALL = "\U0010ffff"
 

@@ -120,10 +120,10 @@ def evaluator() -> Select[Any]:
 
 @cache
 def latest_event() -> Select[Any]:
-    """The latest event of a kind. There are few events, and they are read from their end."""
+    """The latest event of a kind."""
     return (
         select(EVENT.c.at_ms, EVENT.c.detail)
-        .where(EVENT.c.kind == bindparam("kind"), EVENT.c.at_ms >= bindparam("since_ms", type_=Integer()))
+        .where(EVENT.c.kind == bindparam("kind"))
         .order_by(EVENT.c.at_ms.desc(), EVENT.c.id.desc())
         .limit(1)
     )

@@ -34,7 +34,7 @@ class WorkerLine:
     slots: int
     leases: int  # jobs that it holds now: the slots in use
     oldest_lease_ms: int | None  # when the oldest of them was leased
-    rate: Rate  # answers that it brought in the last 15 minutes; `tokens` is 0, since none are counted by worker
+    rate: Rate  # bodies that it stored in the last 15 minutes; `tokens` is 0, since none are counted by worker
     failed_last_hour: int  # failed attempts
     started_ms: int
     heartbeat_ms: int

@@ -482,7 +482,7 @@ class EventRow(SQLModel, table=True):
     """What happened to the run: worker starts and stops, holds, server changes, a person's actions."""
 
     __tablename__ = "event"
-    __table_args__ = (Index("event_time", "at_ms"), STRICT)
+    __table_args__ = (Index("event_time", "at_ms"), Index("event_kind", "kind", "at_ms"), STRICT)
     id: int = _key()
     at_ms: int = _integer()
     kind: str = _text()

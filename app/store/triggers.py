@@ -26,14 +26,13 @@ def _bin(length: str) -> str:
 
 
 def _finished(row: str, sign: int) -> str:
-    """Add or take back a finished job: its verdict, tokens, triage cell, length and, unless imported, its minute."""
+    """Add or take back a job that is done or failed: verdict or cause, tokens, cell, length and, mostly, its minute."""
     graded, captured = _GRADED.format(row=row), _CAPTURED.format(row=row)
     return f"""
-    INSERT INTO counter SELECT {row}.dataset_id,
-        iif({row}.expected = 1, 'expected:', 'unexpected:') || {row}.verdict, {sign} WHERE {row}.state = 'done' {_BUMP};
+    INSERT INTO counter VALUES ({row}.dataset_id, iif({row}.state = 'failed', 'failed:' || {row}.cause,
+        iif({row}.expected = 1, 'expected:', 'unexpected:') || {row}.verdict), {sign}) {_BUMP};
     INSERT INTO counter SELECT {row}.dataset_id, 'tokens', {sign} * {row}.completion_tokens
         WHERE {row}.state = 'done' AND {row}.completion_tokens > 0 {_BUMP};
-    INSERT INTO counter SELECT {row}.dataset_id, 'failed:' || {row}.cause, {sign} WHERE {row}.state = 'failed' {_BUMP};
     INSERT INTO triage SELECT {row}.dataset_id, {row}.finish_reason, {row}.found, {sign}
         WHERE {row}.state = 'done' AND {row}.found IS NOT NULL AND {row}.finish_reason IS NOT NULL
         ON CONFLICT (dataset_id, finish_reason, found) DO UPDATE SET n = n + excluded.n;

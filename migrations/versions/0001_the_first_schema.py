@@ -12,11 +12,10 @@ depends_on = None
 TRIGGERS = (
     """CREATE TRIGGER job_inserted AFTER INSERT ON job BEGIN INSERT INTO counter VALUES (NEW.dataset_id, 'state:' || NEW.state, 1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n; END""",
     """CREATE TRIGGER job_inserted_finished AFTER INSERT ON job WHEN NEW.state IN ('done', 'failed') BEGIN 
-    INSERT INTO counter SELECT NEW.dataset_id,
-        iif(NEW.expected = 1, 'expected:', 'unexpected:') || NEW.verdict, 1 WHERE NEW.state = 'done' ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO counter VALUES (NEW.dataset_id, iif(NEW.state = 'failed', 'failed:' || NEW.cause,
+        iif(NEW.expected = 1, 'expected:', 'unexpected:') || NEW.verdict), 1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO counter SELECT NEW.dataset_id, 'tokens', 1 * NEW.completion_tokens
         WHERE NEW.state = 'done' AND NEW.completion_tokens > 0 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
-    INSERT INTO counter SELECT NEW.dataset_id, 'failed:' || NEW.cause, 1 WHERE NEW.state = 'failed' ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO triage SELECT NEW.dataset_id, NEW.finish_reason, NEW.found, 1
         WHERE NEW.state = 'done' AND NEW.found IS NOT NULL AND NEW.finish_reason IS NOT NULL
         ON CONFLICT (dataset_id, finish_reason, found) DO UPDATE SET n = n + excluded.n;
@@ -33,11 +32,10 @@ TRIGGERS = (
      END""",
     """CREATE TRIGGER job_moved AFTER UPDATE OF state ON job WHEN OLD.state IS NOT NEW.state BEGIN INSERT INTO counter VALUES (OLD.dataset_id, 'state:' || OLD.state, -1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;INSERT INTO counter VALUES (NEW.dataset_id, 'state:' || NEW.state, 1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n; END""",
     """CREATE TRIGGER job_finished AFTER UPDATE OF state, verdict, expected, completion_tokens, finished_ms, imported, cause, finish_reason, found, reasoning_chars ON job WHEN NEW.state IN ('done', 'failed') AND (OLD.state IS NOT NEW.state OR OLD.verdict IS NOT NEW.verdict OR OLD.expected IS NOT NEW.expected OR OLD.completion_tokens IS NOT NEW.completion_tokens OR OLD.finished_ms IS NOT NEW.finished_ms OR OLD.imported IS NOT NEW.imported OR OLD.cause IS NOT NEW.cause OR OLD.finish_reason IS NOT NEW.finish_reason OR OLD.found IS NOT NEW.found OR OLD.reasoning_chars IS NOT NEW.reasoning_chars) BEGIN 
-    INSERT INTO counter SELECT NEW.dataset_id,
-        iif(NEW.expected = 1, 'expected:', 'unexpected:') || NEW.verdict, 1 WHERE NEW.state = 'done' ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO counter VALUES (NEW.dataset_id, iif(NEW.state = 'failed', 'failed:' || NEW.cause,
+        iif(NEW.expected = 1, 'expected:', 'unexpected:') || NEW.verdict), 1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO counter SELECT NEW.dataset_id, 'tokens', 1 * NEW.completion_tokens
         WHERE NEW.state = 'done' AND NEW.completion_tokens > 0 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
-    INSERT INTO counter SELECT NEW.dataset_id, 'failed:' || NEW.cause, 1 WHERE NEW.state = 'failed' ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO triage SELECT NEW.dataset_id, NEW.finish_reason, NEW.found, 1
         WHERE NEW.state = 'done' AND NEW.found IS NOT NULL AND NEW.finish_reason IS NOT NULL
         ON CONFLICT (dataset_id, finish_reason, found) DO UPDATE SET n = n + excluded.n;
@@ -53,11 +51,10 @@ TRIGGERS = (
         graded = graded + excluded.graded, captured = captured + excluded.captured, tokens = tokens + excluded.tokens;
      END""",
     """CREATE TRIGGER job_unfinished AFTER UPDATE OF state, verdict, expected, completion_tokens, finished_ms, imported, cause, finish_reason, found, reasoning_chars ON job WHEN OLD.state IN ('done', 'failed') AND (OLD.state IS NOT NEW.state OR OLD.verdict IS NOT NEW.verdict OR OLD.expected IS NOT NEW.expected OR OLD.completion_tokens IS NOT NEW.completion_tokens OR OLD.finished_ms IS NOT NEW.finished_ms OR OLD.imported IS NOT NEW.imported OR OLD.cause IS NOT NEW.cause OR OLD.finish_reason IS NOT NEW.finish_reason OR OLD.found IS NOT NEW.found OR OLD.reasoning_chars IS NOT NEW.reasoning_chars) BEGIN 
-    INSERT INTO counter SELECT OLD.dataset_id,
-        iif(OLD.expected = 1, 'expected:', 'unexpected:') || OLD.verdict, -1 WHERE OLD.state = 'done' ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO counter VALUES (OLD.dataset_id, iif(OLD.state = 'failed', 'failed:' || OLD.cause,
+        iif(OLD.expected = 1, 'expected:', 'unexpected:') || OLD.verdict), -1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO counter SELECT OLD.dataset_id, 'tokens', -1 * OLD.completion_tokens
         WHERE OLD.state = 'done' AND OLD.completion_tokens > 0 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
-    INSERT INTO counter SELECT OLD.dataset_id, 'failed:' || OLD.cause, -1 WHERE OLD.state = 'failed' ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO triage SELECT OLD.dataset_id, OLD.finish_reason, OLD.found, -1
         WHERE OLD.state = 'done' AND OLD.found IS NOT NULL AND OLD.finish_reason IS NOT NULL
         ON CONFLICT (dataset_id, finish_reason, found) DO UPDATE SET n = n + excluded.n;
@@ -74,11 +71,10 @@ TRIGGERS = (
      END""",
     """CREATE TRIGGER job_deleted AFTER DELETE ON job BEGIN INSERT INTO counter VALUES (OLD.dataset_id, 'state:' || OLD.state, -1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n; END""",
     """CREATE TRIGGER job_deleted_finished AFTER DELETE ON job WHEN OLD.state IN ('done', 'failed') BEGIN 
-    INSERT INTO counter SELECT OLD.dataset_id,
-        iif(OLD.expected = 1, 'expected:', 'unexpected:') || OLD.verdict, -1 WHERE OLD.state = 'done' ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO counter VALUES (OLD.dataset_id, iif(OLD.state = 'failed', 'failed:' || OLD.cause,
+        iif(OLD.expected = 1, 'expected:', 'unexpected:') || OLD.verdict), -1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO counter SELECT OLD.dataset_id, 'tokens', -1 * OLD.completion_tokens
         WHERE OLD.state = 'done' AND OLD.completion_tokens > 0 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
-    INSERT INTO counter SELECT OLD.dataset_id, 'failed:' || OLD.cause, -1 WHERE OLD.state = 'failed' ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO triage SELECT OLD.dataset_id, OLD.finish_reason, OLD.found, -1
         WHERE OLD.state = 'done' AND OLD.found IS NOT NULL AND OLD.finish_reason IS NOT NULL
         ON CONFLICT (dataset_id, finish_reason, found) DO UPDATE SET n = n + excluded.n;
@@ -148,6 +144,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
         sqlite_strict=True,
     )
+    op.create_index("event_kind", "event", ["kind", "at_ms"], unique=False)
     op.create_index("event_time", "event", ["at_ms"], unique=False)
     op.create_table(
         "meta",
