@@ -9,7 +9,7 @@ from app.capture import Form
 from app.model.errors import NotFound
 from app.model.ids import DatasetId, ResponseId
 from app.progress import statements
-from app.progress.attempts import Attempt, attempts_of
+from app.progress.attempts import Attempt
 from app.progress.filters import Listing
 from app.progress.finding import dataset_named
 from app.progress.reassembly import Reassembly, reassemble
@@ -135,7 +135,7 @@ async def sample(
         source_row=job.source_row,
         answers=answers,
         failures=failures,
-        attempts=attempts_of(answers, failures),
+        attempts=_attempts(answers, failures),
         shown=shown,
         texts=texts,
         reassembly=_reassembly(shown, texts),
@@ -218,4 +218,34 @@ def _failure(row: Any) -> FailedAttempt:
         counted=bool(row.counted), body=row.body,
         response=None if row.response_id is None else ResponseId(row.response_id), leased_ms=row.leased_ms,
         worker=row.worker_id,
+    )  # fmt: skip
+
+
+def _attempts(answers: Sequence[Answer], failures: Sequence[FailedAttempt]) -> tuple[Attempt, ...]:
+    """All attempts in their order. A failure that stored a whole body is one attempt with it."""
+    by_body = {failure.response: failure for failure in failures if failure.response is not None}
+    stored = [_stored_attempt(answer, by_body.get(answer.id)) for answer in answers]
+    known = {answer.id for answer in answers}
+    bare = [_bare_attempt(failure) for failure in failures if failure.response not in known]
+    return tuple(sorted((*stored, *bare), key=lambda one: (one.attempt, one.turn, one.ended_ms)))
+
+
+def _stored_attempt(answer: Answer, failure: FailedAttempt | None) -> Attempt:
+    reading = answer.reading
+    return Attempt(
+        attempt=answer.attempt, turn=answer.turn, leased_ms=answer.leased_ms, sent_ms=answer.requested_ms,
+        ended_ms=answer.received_ms, worker=answer.worker, http_status=answer.http_status, response=answer.id,
+        standing=answer.standing, verdict=None if reading is None else reading.verdict,
+        flags=() if reading is None else reading.flags, body_bytes=answer.raw_bytes,
+        cause=None if failure is None else failure.cause, message=None if failure is None else failure.message,
+        counted=failure is not None and failure.counted,
+    )  # fmt: skip
+
+
+def _bare_attempt(failure: FailedAttempt) -> Attempt:
+    return Attempt(
+        attempt=failure.attempt, turn=0, leased_ms=failure.leased_ms, sent_ms=None, ended_ms=failure.at_ms,
+        worker=failure.worker, http_status=failure.http_status, response=None, standing=None, verdict=None, flags=(),
+        body_bytes=None if failure.body is None else len(failure.body), cause=failure.cause, message=failure.message,
+        counted=failure.counted,
     )  # fmt: skip

@@ -301,6 +301,18 @@ def test_samples_are_listed_page_by_page(folder: Path) -> None:
     assert (len(rest["samples"]), rest["after"]) == (8, None)
 
 
+def test_samples_are_listed_by_what_the_pages_filter_by(folder: Path) -> None:
+    def listed(*filters: str) -> list[str]:
+        done = typed(folder, "--db", "t.db", "samples", "B1_glaive", "--jsonl", *filters)
+        return [json.loads(line)["sample_id"] for line in done.stdout.splitlines()]
+
+    assert listed("--found", "tag", "--min-reasoning", "1", "--sort", "order") == ["s1", "s2"]
+    assert listed("--q", "s1") == ["s1", "s10"]
+    assert listed("--sort", "newest", "--verdict", "missing") == ["s3"]
+    said = typed(folder, "--db", "t.db", "samples", "B1_glaive", "--sort", "random").stderr.decode()
+    assert "Known: order, id, newest" in said
+
+
 def test_stored_text_cannot_steer_the_terminal(folder: Path) -> None:
     said = typed(folder, "--db", "t.db", "sample", "B1_glaive", "s2").stdout.decode()
     assert "\\x1b[2Jx\\u202e" in said
