@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.ready-run
 DEV_STAMP := $(VENV)/.ready-dev
 
-.PHONY: help setup demo test lint format bench clean
+.PHONY: help setup demo test lint format bench drill drill-short drill-long clean
 
 help: ## Show the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -42,6 +42,15 @@ format: $(DEV_STAMP) ## Format the code
 
 bench: $(DEV_STAMP) ## Measure
 	$(BIN)/python -m benchmarks
+
+drill: $(DEV_STAMP) ## Every fault against real processes, forty minutes at most; the table goes into docs/reliability.md
+	$(BIN)/python -m tests.drill --size full --minutes 35 --write
+
+drill-short: $(DEV_STAMP) ## Five minutes of it
+	$(BIN)/python -m tests.drill --size short --minutes 4
+
+drill-long: $(DEV_STAMP) ## The rest: hours of it
+	$(BIN)/python -m tests.drill --size long
 
 clean: ## Remove what the targets made
 	rm -rf $(VENV) demo build dist

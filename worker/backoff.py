@@ -32,6 +32,11 @@ class Rule:
     slows_endpoint: bool = False  # it says it has too much to do
     stops_worker: bool = False  # only a person can mend it
 
+    @property
+    def may_be_the_server_s(self) -> bool:
+        """Whether several of them in a row make the endpoint ill."""
+        return self.counts is Counts.IF_SERVER_WELL
+
 
 RULES: dict[Cause, Rule] = {
     Cause.UNREACHABLE: Rule(Settle.RELEASE, holds_endpoint=True),
@@ -46,6 +51,8 @@ RULES: dict[Cause, Rule] = {
     Cause.REJECTED: Rule(Settle.GIVE_UP),
     Cause.TOO_LARGE: Rule(Settle.GIVE_UP),
     Cause.UNSENDABLE: Rule(Settle.GIVE_UP),
+    Cause.OUT_OF_FILES: Rule(Settle.POSTPONE, slows_endpoint=True),
+    Cause.KILLS_SERVER: Rule(Settle.GIVE_UP),
 }
 
 _BY_STATUS: dict[int, Cause] = {

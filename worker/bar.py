@@ -20,6 +20,15 @@ def shown(settings: cli_context.Globals, title: str) -> Iterator[Show]:
         yield _minutes(title, quiet=not settings.progress or settings.verbosity < 0)
 
 
+def halves(show: Show) -> tuple[Show, Show]:
+    """Two pieces of work, one after the other, as one of a hundred parts."""
+
+    def at(start: int) -> Show:
+        return lambda done, total: show(start + (50 * done // total if total else 50), 100)
+
+    return at(0), at(50)
+
+
 @contextmanager
 def _bar(title: str) -> Iterator[Show]:
     from rich.console import Console

@@ -1,6 +1,7 @@
 """The command line: `thinkledger`, and its short doors `worker` and `export`."""
 
 import importlib
+import inspect
 import os
 import sys
 from importlib.metadata import version as distribution_version
@@ -9,6 +10,8 @@ from typing import Annotated
 
 import click
 import typer
+from typer.core import TyperArgument
+from typer.utils import get_params_from_function
 
 from app.model.errors import ThinkledgerError
 from app.model.exits import Exit
@@ -25,10 +28,17 @@ COMMANDS = (
     "parse",
     "reparse",
     "retry",
+    "cancel",
     "probe",
     "simulate",
     "demo",
     "serve",
+    "verify",
+    "backup",
+    "restore",
+    "migrate",
+    "doctor",
+    "sql",
     "config",
 )
 
@@ -76,7 +86,24 @@ def build() -> click.Group:
         importlib.import_module(f"worker.commands.{name}").register(app)
     group = typer.main.get_command(app)
     assert isinstance(group, click.Group)
+    for _, command in cli_settings.every(group):
+        _explain_arguments(command)
     return group
+
+
+def _explain_arguments(command: click.Command) -> None:
+    """Give arguments their help text back: click 8.5 has one of its own and sets it to none after typer's."""
+    arguments = [one for one in command.params if isinstance(one, TyperArgument)]
+    if not arguments or command.callback is None:
+        return
+    declared = get_params_from_function(inspect.unwrap(command.callback))
+    for argument in arguments:
+        argument.help = declared[str(argument.name)].default.help
+    vars(command)["format_arguments"] = _written_by_typer  # else click lists them a second time
+
+
+def _written_by_typer(_ctx: click.Context, _formatter: click.HelpFormatter) -> None:
+    """Typer lists arguments and options together."""
 
 
 def call(args: list[str]) -> int:
@@ -95,6 +122,10 @@ def call(args: list[str]) -> int:
         error.show()
         return int(Exit.USAGE)
     except BrokenPipeError:
+        return cli_context.quiet_pipe()
+    except SystemExit:
+        if not type(sys.stdout).__name__.endswith("PacifyFlushWrapper"):  # click's mark that it met a broken pipe first
+            raise
         return cli_context.quiet_pipe()
     except KeyboardInterrupt:
         return int(Exit.INTERRUPTED)

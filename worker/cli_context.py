@@ -96,5 +96,7 @@ def fail(error: ThinkledgerError) -> int:
 
 def quiet_pipe() -> int:
     """The reader of our output went away (`| head`): end without a word, as other tools do."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):  # what is still in their buffers must not be a complaint at the exit
+        os.dup2(nothing, stream.fileno())
     return 128 + signal.SIGPIPE

@@ -49,6 +49,7 @@ OF_ONE_CALL = frozenset(
         "raw",
         "reason",
         "require_complete",
+        "resume",
         "state",
         "verdict",
         "version",
@@ -128,6 +129,14 @@ def paths(group: click.Group, words: str = "") -> Iterator[tuple[str, click.Comm
             yield from paths(command, path)
         elif name not in TOYS:
             yield path, command
+
+
+def every(group: click.Group) -> Iterator[tuple[str, click.Command]]:
+    """All commands below the group by their words, those whose options are no settings too."""
+    for name, command in group.commands.items():
+        yield name, command
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {words}", below) for words, below in every(command))
 
 
 def check(option: click.Option, name: str, said: dict[str, tuple[Any, str]]) -> None:

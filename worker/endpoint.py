@@ -4,12 +4,13 @@ Bytes are taken as they come, unparsed: bad JSON or UTF-8 in a 200 must reach th
 by itself (its default repeats expensive generations silently) and follows no redirect.
 """
 
+import errno
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import aiohttp
 import anyio
@@ -20,11 +21,14 @@ from openai import DefaultAioHttpClient
 
 from app.model.errors import UsageError
 from app.model.lease import Cause
-from worker.backoff import retry_after
+from worker.backoff import cause_of_status, retry_after
+from worker.memory import Body
+from worker.transport import KEPT_OF_REFUSAL, cap, is_whole, keep_alive
 
 CONNECT_TIMEOUT_S = 10.0
 HEALTH_TIMEOUT_S = 30.0  # a dead SGLang 0.5.8 says 503 only after 20 s
 KEPT_OF_TOO_LARGE = 2**20
+_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +47,19 @@ class Answer:
 class AskFailed(Exception):
     """No whole body came; `body` is what did come."""
 
-    def __init__(self, cause: Cause, message: str, body: bytes | None = None, status: int | None = None) -> None:
+    def __init__(
+        self,
+        cause: Cause,
+        message: str,
+        body: bytes | None = None,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.cause = cause
         self.body = body or None
         self.status = status
+        self.retry_after_s = retry_after_s
 
 
 @dataclass(eq=False, slots=True)
@@ -64,27 +76,30 @@ class Endpoint:
     last_byte_s: float = field(default_factory=time.monotonic)
     _open: set[anyio.CancelScope] = field(default_factory=set)
 
-    async def ask(self, body: dict[str, Any]) -> Answer:
+    async def ask(self, body: dict[str, Any], memory: Body | None = None, timeout_s: float | None = None) -> Answer:
         """Send one request and read the whole body. Raises AskFailed where none came."""
         received = bytearray()
         requested_ms = self.now_ms()
-        scope = anyio.CancelScope(deadline=anyio.current_time() + self.timeout_s)
+        limit_s = self.timeout_s if timeout_s is None else min(timeout_s, self.timeout_s)
+        scope = anyio.CancelScope(deadline=anyio.current_time() + limit_s)
         self._open.add(scope)
         try:
             with scope:
-                return await self._exchange(body, received, requested_ms)
+                return await self._exchange(body, received, requested_ms, memory)
         finally:
             self._open.discard(scope)
-        raise self._given_up(scope, received)
+        raise self._given_up(scope, received, limit_s)
 
-    def _given_up(self, scope: anyio.CancelScope, received: bytearray) -> AskFailed:
+    def _given_up(self, scope: anyio.CancelScope, received: bytearray, limit_s: float) -> AskFailed:
         if anyio.current_time() >= scope.deadline:
-            return AskFailed(Cause.TIMED_OUT, f"no whole answer within {self.timeout_s:g} s", bytes(received))
+            return AskFailed(Cause.TIMED_OUT, f"no whole answer within {limit_s:g} s", bytes(received))
         return AskFailed(
             Cause.UNREACHABLE, "the server stopped answering, so its open requests were cut", bytes(received)
         )
 
-    async def _exchange(self, body: dict[str, Any], received: bytearray, requested_ms: int) -> Answer:
+    async def _exchange(
+        self, body: dict[str, Any], received: bytearray, requested_ms: int, memory: Body | None
+    ) -> Answer:
         extra = {name: value for name, value in body.items() if name not in ("messages", "model")}
         try:
             async with self.client.chat.completions.with_streaming_response.create(
@@ -92,12 +107,14 @@ class Endpoint:
             ) as response:
                 async for chunk in response.iter_bytes():
                     self.last_byte_s = time.monotonic()
+                    if memory is not None:
+                        await memory.grow(len(chunk))
                     received += chunk
                     self._check_size(received)
                 return self._answer(bytes(received), response.status_code, response.headers, requested_ms)
         except openai.APIStatusError as error:
             self.last_byte_s = time.monotonic()
-            return self._answer(error.response.content, error.status_code, error.response.headers, requested_ms)
+            return self._refusal(error.response, requested_ms)
         except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError) as error:
             raise translate(error, bytes(received)) from error
         except UnicodeEncodeError as error:
@@ -107,6 +124,19 @@ class Endpoint:
         if len(received) > self.max_body:
             message = f"the body is over {self.max_body:,} bytes (--max-body); its first MiB is kept"
             raise AskFailed(Cause.TOO_LARGE, message, bytes(received[:KEPT_OF_TOO_LARGE]))
+
+    def _refusal(self, response: httpx2.Response, requested_ms: int) -> Answer:
+        status, body = response.status_code, response.content
+        if is_whole(response):
+            return self._answer(body, status, response.headers, requested_ms)
+        cut = f"over {KEPT_OF_REFUSAL:,} bytes" if len(body) >= KEPT_OF_REFUSAL else "cut off"
+        raise AskFailed(
+            cause_of_status(status),
+            f"HTTP {status}, whose body is {cut}; its beginning is kept",
+            body,
+            status,
+            retry_after(response.headers.get("retry-after")),
+        )
 
     def _answer(self, body: bytes, status: int, headers: httpx2.Headers, requested_ms: int) -> Answer:
         return Answer(
@@ -156,6 +186,9 @@ def translate(error: BaseException, received: bytes) -> AskFailed:
     """
     behind = _chain(error)
     reason = next((str(one) for one in reversed(behind) if str(one)), type(error).__name__)
+    if any(isinstance(one, OSError) and one.errno in (errno.EMFILE, errno.ENFILE) for one in behind):
+        message = "no connection can be opened: this process has too many files open (`ulimit -n`, --concurrency)"
+        return AskFailed(Cause.OUT_OF_FILES, message)
     if any(isinstance(one, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError) for one in behind):
         return AskFailed(Cause.UNREACHABLE, f"cannot connect: {reason}")
     if any(isinstance(one, aiohttp.SocketTimeoutError | httpx2.ReadTimeout) for one in behind):
@@ -181,8 +214,22 @@ def normal_url(url: str) -> tuple[str, str]:
             "--endpoint: no user, password, query or fragment. A key goes into an environment variable (--api-key-env)."
         )
     path = parts.path.rstrip("/") or "/v1"
-    origin = f"{parts.scheme}://{parts.netloc}"
+    port = f":{parts.port}" if _port(parts, url) not in (None, _PORTS[parts.scheme]) else ""
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    origin = f"{parts.scheme}://{host}{port}"
     return origin + path, origin + path.removesuffix("/v1")
+
+
+def _port(parts: SplitResult, url: str) -> int | None:
+    try:
+        return parts.port
+    except ValueError as error:
+        raise UsageError(f"--endpoint {url}: {error}.") from error
+
+
+def distinct(urls: Iterable[str]) -> list[str]:
+    """The base URLs, each server once, however it is spelled: http://h:1 and http://h:1/v1 are one."""
+    return list(dict.fromkeys(normal_url(url)[0] for url in urls))
 
 
 @asynccontextmanager
@@ -206,7 +253,9 @@ async def connect(
         limits=httpx2.Limits(max_connections=connections + 8, max_keepalive_connections=connections + 8),
         follow_redirects=False,
         trust_env=False,
+        event_hooks={"response": [cap]},
     )
+    keep_alive(http_client, connections + 8)
     headers: dict[str, Any] = {"Accept-Encoding": "identity"}  # the bytes that are stored are the bytes that were sent
     if api_key is None:
         headers["Authorization"] = openai.Omit()

@@ -1,107 +1,140 @@
-"""Claims what there is room for, and starts a slot for each lease."""
+"""Claims what there is room for, server by server, and starts a slot for each lease."""
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 
-import anyio
 from anyio.abc import TaskGroup
 
 from app.gates.ending import judge_unfinished
-from app.leasing.claim import ClaimRequest, claim, prompts_of
+from app.leasing.claim import ClaimRequest, claim, prompts_of, unserved
 from app.leasing.release import release
 from app.leasing.remaining import Remaining, remaining
-from app.model.config import DatasetConfig
 from app.model.errors import UsageError
 from app.model.exits import Exit
 from app.model.ids import WorkerId
 from app.model.lease import Lease
 from app.model.limits import DEADLINE_SLACK_MS
+from worker.disk import Disk
 from worker.pool import Server
 from worker.slot import Tools, run_one
+from worker.spooling import TROUBLE
 
 IDLE_S = 0.5  # how long to wait for new work where there was none
 
 
 @dataclass(slots=True)
 class Feeder:
-    """The flow of leases into slots."""
+    """The flow of leases into slots. A lease is claimed for one server, which has room and the job's model."""
 
     tools: Tools
     worker: WorkerId
     wanted: frozenset[str] | None
     timeout_s: float
     until_empty: bool
-    limit: int | None
     fixed_model: bool  # --model: it stands in for what the datasets say
-    claimed: int = 0
+    disk: Disk
+    _dry: dict[Server, float] = field(default_factory=dict)  # nothing was ready for it: when to look again
+    _check_at_s: float = 0.0
+    _told: list[str] = field(default_factory=list)
 
     async def run(self, work: TaskGroup) -> None:
         """Claim until the run is ending or, where asked, until nothing is left."""
         while not self.tools.ending.draining:
-            room = self._room()
-            if room == 0:
-                if await self._is_over():  # nothing to ask needs no endpoint
-                    return
-                await self.tools.pool.change(IDLE_S)
+            if self.tools.quota.used_up:
+                return await self._end_at_limit()
+            if self._may_ask() and await self._feed(work):
                 continue
-            leases = await self.tools.store.write(claim, self._request(room))
-            self.claimed += len(leases)
-            if leases:
-                await self._start(leases, work)
-            elif await self._is_over():
-                return
-            else:
-                await anyio.sleep(IDLE_S)
-            if self.limit is not None and self.claimed >= self.limit:
-                return
+            await self._check_models()
+            if await self._is_over():
+                return None
+            await self.tools.pool.change(IDLE_S)
+        return None
 
-    def _room(self) -> int:
-        room = self.tools.pool.room()
-        return room if self.limit is None else min(room, self.limit - self.claimed)
+    def _may_ask(self) -> bool:
+        """Whether an answer would find room: in the store, or in the spool."""
+        return self.tools.spooling.may_ask and not self.disk.full
 
-    def _request(self, room: int) -> ClaimRequest:
+    async def _feed(self, work: TaskGroup) -> bool:
+        """Give every server with room its part of the free slots; whether any lease was had."""
+        pool, fed = self.tools.pool, False
+        now_s = time.monotonic()
+        open_ones = [one for one in pool.shares() if self._dry.get(one[0], 0.0) <= now_s]
+        for place, (server, room) in enumerate(open_ones):
+            free = self.tools.quota.room(pool.free())
+            share = min(room, -(-free // (len(open_ones) - place)))
+            leases = await self._claim(server, share) if share else []
+            if share and not leases:
+                self._dry[server] = now_s + IDLE_S
+            await self._start(leases, server, work)
+            fed = fed or bool(leases)
+        return fed
+
+    async def _claim(self, server: Server, room: int) -> list[Lease]:
+        """Jobs that may kill a server come first, one at a time, where nothing else is asked.
+
+        None while nothing can be committed.
+        """
+        hold_s = self.tools.spooling.hold_s
+        try:
+            alone = self._request(server, 1, suspects=True)
+            if server.busy == 0 and (leases := await self.tools.store.write(claim, alone, hold_s=hold_s)):
+                return leases
+            return await self.tools.store.write(claim, self._request(server, room), hold_s=hold_s)
+        except TROUBLE:
+            return []
+
+    def _request(self, server: Server, room: int, *, suspects: bool = False) -> ClaimRequest:
         deadline_ms = self.tools.store.now_ms() + int(self.timeout_s * 1000) + DEADLINE_SLACK_MS
-        return ClaimRequest(self.worker, self.tools.store.epoch, room, deadline_ms, self.wanted)
+        models = None if self.fixed_model else frozenset(server.models)
+        return ClaimRequest(self.worker, self.tools.store.epoch, room, deadline_ms, self.wanted, models, suspects)
 
-    async def _start(self, leases: list[Lease], work: TaskGroup) -> None:
-        prompts = await prompts_of(self.tools.store, leases)
+    async def _start(self, leases: list[Lease], server: Server, work: TaskGroup) -> None:
+        prompts = await prompts_of(self.tools.store, leases) if leases else {}
         for lease in leases:
-            if prompts[lease.job].held:
-                await self.tools.store.write(release, lease)
+            if prompts[lease.job].held or self.tools.ending.draining or not server.is_well():
+                await self.tools.spooling.persist(release, lease)
                 continue
-            model = DatasetConfig.from_json(prompts[lease.job].config).model
-            server = self.tools.pool.take(lambda s, m=model: self._serves(s, m))  # type: ignore[misc]
-            if server is None or self.tools.ending.draining:
-                if server is not None:
-                    self.tools.pool.give_back(server)
-                await self.tools.store.write(release, lease)
-                self._check_model(model)
-            else:
-                work.start_soon(run_one, lease, prompts[lease.job], server, self.tools)
+            self.tools.pool.take(server, alone=lease.alone)
+            self.tools.quota.began()
+            work.start_soon(run_one, lease, prompts[lease.job], server, self.tools)
 
-    def _serves(self, server: Server, model: str | None) -> bool:
-        return model is None or self.fixed_model or model in server.models
-
-    def _check_model(self, model: str | None) -> None:
-        """A model that no server has would be asked for ever: SGLang answers 200 for any name."""
-        well = [server for server in self.tools.pool.servers if server.well]
-        if well and len(well) == len(self.tools.pool.servers) and not any(self._serves(s, model) for s in well):
-            listed = ", ".join(sorted({name for server in well for name in server.models}))
-            raise UsageError(
-                f"A dataset asks for the model {model}, but the endpoints list {listed}. "
-                "Change it with `thinkledger datasets set NAME --model M`, or give --model."
-            )
+    async def _check_models(self) -> None:
+        """A model that no server has would be waited for without end: SGLang answers 200 for any name."""
+        servers = self.tools.pool.servers
+        if self.fixed_model or time.monotonic() < self._check_at_s or not all(server.is_well() for server in servers):
+            return
+        self._check_at_s = time.monotonic() + IDLE_S
+        listed = sorted({name for server in servers for name in server.models})
+        missing = await unserved(self.tools.store, self.wanted, frozenset(listed))
+        if not missing:
+            return
+        said = (
+            f"A dataset asks for the model {', '.join(missing)}, but the endpoints list {', '.join(listed)}. "
+            "Change it with `thinkledger datasets set NAME --model M`, or give --model."
+        )
+        if not self.tools.quota.under_way:
+            raise UsageError(said)
+        if self._told != missing:
+            self._told = missing
+            self.tools.log.warning("model_not_served", advice=said)
 
     async def _is_over(self) -> bool:
         """With --until-empty: whether nothing is left that this run could still do; the exit code is set then."""
-        if not self.until_empty or self.tools.pool.busy:
+        if not self.until_empty or self.tools.quota.under_way or not self.tools.spooling.idle:
             return False
         left = await remaining(self.tools.store, self.wanted)
         if left.open:
             return False
-        if await self.tools.store.write(judge_unfinished, self.wanted):
+        if await self.tools.spooling.persist(judge_unfinished, self.wanted):
             left = await remaining(self.tools.store, self.wanted)
         self.tools.ending.drain(exit_of(left))
         return True
+
+    async def _end_at_limit(self) -> None:
+        """What --limit allowed is settled: the code tells of this run's jobs, and of gates as ever."""
+        left = await remaining(self.tools.store, self.wanted)
+        incomplete = Exit.INCOMPLETE if self.tools.quota.failed else Exit.DONE
+        self.tools.ending.drain(Exit.GATE if left.gated else incomplete)
 
 
 def exit_of(left: Remaining) -> Exit:

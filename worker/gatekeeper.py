@@ -1,5 +1,6 @@
 """Tells when a gate or an alarm holds a dataset, and ends the run where that was asked for."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import anyio
@@ -9,6 +10,7 @@ from app.model.exits import Exit
 from app.store.store import Store
 from worker.log import Log
 from worker.shutdown import Ending
+from worker.spooling import TROUBLE
 
 LOOK_EVERY_S = 1.0
 
@@ -27,7 +29,8 @@ class Gatekeeper:
     async def run(self) -> None:
         """Look once a second until cancelled."""
         while True:
-            await self.look()
+            with suppress(*TROUBLE):  # the writer tells it; what cannot be read now is read next time
+                await self.look()
             await anyio.sleep(LOOK_EVERY_S)
 
     async def look(self) -> None:

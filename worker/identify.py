@@ -6,7 +6,7 @@ from app.model.errors import UsageError
 from app.model.lease import Cause
 from worker.asking import Dialect
 from worker.backoff import cause_of_status
-from worker.endpoint import AskFailed, Endpoint
+from worker.endpoint import HEALTH_TIMEOUT_S, AskFailed, Endpoint
 from worker.fingerprint import Model, dialect_of, fingerprint_of, models_of
 
 
@@ -21,22 +21,28 @@ class Known:
 
 
 async def identify(
-    endpoint: Endpoint, wanted_model: str | None, *, raw_text: bool | None, token_ids: bool, stream: bool
+    endpoint: Endpoint,
+    wanted_model: str | None,
+    *,
+    raw_text: bool | None,
+    token_ids: bool,
+    stream: bool,
+    timeout_s: float = HEALTH_TIMEOUT_S,
 ) -> Known:
     """Ask for health, models and fingerprint. Raises AskFailed, or UsageError where --model does not fit."""
-    health, _ = await endpoint.get("/health")
+    health, _ = await endpoint.get("/health", timeout_s)
     if health >= 500:
         raise AskFailed(Cause.UNREACHABLE, f"GET /health says {health}", status=health)
-    models = await _models(endpoint)
-    _, info = await endpoint.get("/server_info")
+    models = await _models(endpoint, timeout_s)
+    _, info = await endpoint.get("/server_info", timeout_s)
     model = _choose(models, wanted_model, endpoint.base_url)
     dialect = dialect_of(info, model, raw_text=raw_text, token_ids=token_ids, stream=stream)
     return Known(model, {known.id: known for known in models}, fingerprint_of(info, model), dialect)
 
 
-async def _models(endpoint: Endpoint) -> list[Model]:
+async def _models(endpoint: Endpoint, timeout_s: float) -> list[Model]:
     path = endpoint.base_url.removeprefix(endpoint.root) + "/models"
-    status, listing = await endpoint.get(path)
+    status, listing = await endpoint.get(path, timeout_s)
     if status != 200:
         raise AskFailed(cause_of_status(status), f"GET {path} says {status}", status=status)
     models = models_of(listing)

@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 
@@ -29,7 +30,8 @@ class Log:
             line = json.dumps({"at": at, "level": level, "event": event, **facts}, ensure_ascii=False)
         else:
             line = " ".join([at, level, event, *(f"{name}={value}" for name, value in facts.items())])
-        sys.stderr.write(self.scrub(line) + "\n")
+        with suppress(OSError):  # the log may lie on the disk that is full, and a line is no reason to lose answers
+            sys.stderr.write(self.scrub(line) + "\n")
 
     def scrub(self, text: str) -> str:
         """The text without the secrets that this process knows."""

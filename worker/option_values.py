@@ -1,12 +1,15 @@
 """Values of options that several commands take, from the words people type."""
 
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 from app.model.errors import UsageError
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "": 1.0}
 _SIZES = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+# The presets of app.export, spelled out so that help imports nothing heavy.
+PRESETS = ("run_inference", "messages", "specforge", "inline_think", "sharegpt", "openai_batch", "full")
 
 
 def seconds(text: str) -> float:
@@ -23,6 +26,16 @@ def size(text: str) -> int:
     if not found:
         raise UsageError(f"{text!r} is no size. Expected forms like 64MiB or 1GiB.")
     return int(found[1]) * _SIZES[found[2]]
+
+
+Number = TypeVar("Number", int, float)
+
+
+def at_least(option: str, text: str, value: Number, least: Number, words: str) -> Number:
+    """The value, where it can be meant: `words` say what the least one is, or what a smaller one would do."""
+    if value < least:
+        raise UsageError(f"{option} {text}: {words}.")
+    return value
 
 
 def known_profile(profile: str | None) -> str | None:

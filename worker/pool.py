@@ -2,17 +2,21 @@
 
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import anyio
 
 from app.model.ids import EndpointId
+from app.model.lease import Cause
 from worker.asking import Dialect
 from worker.backoff import ANSWERED_LATELY_S
-from worker.endpoint import Endpoint
+from worker.endpoint import AskFailed, Endpoint
 from worker.fingerprint import Model
 from worker.pressure import Pressure
+
+CUT_TOGETHER_S = 1.0  # connections that break so close to each other broke for one reason
+CUT_WAIT_S = 0.5  # for the others to be noticed
+SMALL_QUESTION = 0  # the place of a job's number where the answer was that to a question of our own
 
 
 @dataclass(eq=False, slots=True)
@@ -26,22 +30,48 @@ class Server:
     dialect: Dialect = field(default_factory=lambda: Dialect("other", raw_text=False, token_ids=False))
     default_model: str = ""
     well: bool = False
+    was_up: bool = False  # it has been well in this run, so its trouble no longer ends the run
+    preflight_passed: bool = False
     busy: int = 0
+    alone: bool = False  # a job that may kill it is being asked, and nothing beside it
     answers: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=64))  # (monotonic seconds, job)
+    _cuts: deque[float] = field(default_factory=lambda: deque(maxlen=64))
 
     def is_well(self) -> bool:
         """Whether it may be asked; other tasks change it at any time."""
         return self.well
 
+    def room(self, now_s: float) -> int:
+        """How many more requests it may be sent now."""
+        return self.pressure.room(self.busy, now_s) if self.well and not self.alone else 0
+
     def answered(self, job: int) -> None:
         """A good answer came for `job`."""
-        self.answers.append((time.monotonic(), job))
-        self.pressure.answered()
+        now_s = time.monotonic()
+        self.answers.append((now_s, job))
+        if job != SMALL_QUESTION:
+            self.pressure.answered(now_s, self.busy)
 
     def answered_others_lately(self, job: int) -> bool:
-        """Whether it answered another job in the last five minutes: then a failure may be the job's own."""
+        """Whether it answered something else in the last five minutes: then a failure may be the job's own.
+
+        While it is taken for ill itself, no failure is.
+        """
         since = time.monotonic() - ANSWERED_LATELY_S
-        return any(at >= since and answered != job for at, answered in self.answers)
+        return not self.pressure.ill and any(at >= since and answered != job for at, answered in self.answers)
+
+    async def died(self) -> bool:
+        """Whether a connection that broke just now broke with the server: others broke too, or nobody is there."""
+        now_s = time.monotonic()
+        self._cuts.append(now_s)
+        await anyio.sleep(CUT_WAIT_S)
+        if sum(abs(at - now_s) <= CUT_TOGETHER_S for at in self._cuts) > 1:
+            return True
+        try:
+            status, _ = await self.endpoint.get("/health")
+        except AskFailed as error:
+            return error.cause is not Cause.OUT_OF_FILES  # then nobody could look
+        return status >= 500
 
 
 class Pool:
@@ -56,26 +86,33 @@ class Pool:
     def busy(self) -> int:
         return sum(server.busy for server in self.servers)
 
-    def room(self) -> int:
-        """How many more requests may be opened now."""
-        now = time.monotonic()
-        there = sum(server.pressure.room(server.busy, now) for server in self.servers if server.well)
-        return max(0, min(self.slots - self.busy, there))
+    def free(self) -> int:
+        """How many of the worker's own slots are free."""
+        return max(0, self.slots - self.busy)
 
-    def take(self, wanted: Callable[[Server], bool] = lambda _server: True) -> Server | None:
-        """A place at the least busy server that is well; give it back with `give_back`."""
-        now = time.monotonic()
-        open_servers = [s for s in self.servers if s.well and s.pressure.room(s.busy, now) and wanted(s)]
-        if not open_servers:
-            return None
-        chosen = min(open_servers, key=lambda server: server.busy)
-        chosen.busy += 1
-        return chosen
+    def shares(self) -> list[tuple[Server, int]]:
+        """The servers that may be sent something now, the least used first, each with its room."""
+        now_s = time.monotonic()
+        open_ones = [(server, room) for server in self.servers if (room := server.room(now_s))]
+        return sorted(open_ones, key=lambda one: one[0].busy / one[0].pressure.limit)
+
+    def take(self, server: Server, *, alone: bool = False) -> None:
+        """A place at that server; give it back with `give_back`."""
+        server.busy += 1
+        server.alone = server.alone or alone
 
     def give_back(self, server: Server) -> None:
         """The place is free again."""
         server.busy -= 1
+        server.alone = server.alone and server.busy > 0
         self.wake()
+
+    def hold(self, server: Server, *, wants_answer: bool) -> bool:
+        """Ask it nothing until it is well again; whether that is new."""
+        was_well, server.well = server.well, False
+        server.pressure.fell_ill(time.monotonic(), wants_answer=wants_answer)
+        self.wake()
+        return was_well
 
     def wake(self) -> None:
         """Something changed: look for room again."""

@@ -20,6 +20,8 @@ PROMPTS = (
     "Which is heavier, a litre of water or a litre of oil? Answer with one short sentence.",
 )
 MAX_TOKENS = 4096
+LONGEST_S = 600.0  # for the first answer; a server that loads its kernels takes minutes
+FEW_TOKENS = 16  # enough to see that the server answers
 _FILLED = re.compile(r'"(reasoning_content|reasoning|thinking|reasoning_details|thinking_blocks)":\s*(?!null|"")')
 
 
@@ -65,12 +67,18 @@ class Probe:
         return "as the server splits; exactness unknown"
 
 
-async def probe(server: Server, config: DatasetConfig, number: int = 0) -> Probe:
-    """Ask one small question as the jobs of a dataset with `config` are asked. Raises AskFailed."""
+async def probe(
+    server: Server, config: DatasetConfig, number: int = 0, *, few: bool = False, timeout_s: float | None = None
+) -> Probe:
+    """Ask one small question as the jobs of a dataset with `config` are asked. Raises AskFailed.
+
+    `few`: only a few tokens, which show that the server answers and say nothing of its reasoning.
+    """
     messages = json.dumps([{"role": "user", "content": PROMPTS[number % len(PROMPTS)]}])
-    prompt = Prompt("probe", 0, messages, None, None, config.changed(max_tokens=_limit(server, config)).to_json())
+    tokens = FEW_TOKENS if few else _limit(server, config)
+    prompt = Prompt("probe", 0, messages, None, None, config.changed(max_tokens=tokens).to_json())
     asked = question(prompt, server.default_model, server.dialect)
-    answer = await server.endpoint.ask(asked.body)
+    answer = await server.endpoint.ask(asked.body, timeout_s=timeout_s)
     about = Asked(None if asked.expected else False, asked.profile, PROMPTS[number % len(PROMPTS)], asked.form)
     return Probe(answer, asked, read_body(answer.status, answer.body, about))
 

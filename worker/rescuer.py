@@ -5,7 +5,6 @@ our own monotonic clock during which we ourselves committed. Wall clocks are nev
 """
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import anyio
@@ -13,13 +12,14 @@ import anyio
 from app.leasing import locks
 from app.leasing.rescue import RescueRequest, rescue, rescue_overdue
 from app.leasing.workers import OpenWorker, open_workers, renew
-from app.model.ids import ResponseId, WorkerId
-from app.responses.unread import load_bodies, orphaned
-from worker.slot import Tools, settle_stored
+from app.model.ids import WorkerId
+from app.responses.unread import orphaned
+from worker.replaying import Replayer, read_stored
+from worker.slot import Tools
+from worker.spooling import RETRY_S, TROUBLE
 
 LOOK_EVERY_S = 0.5
 OVERDUE_EVERY_S = 30.0
-READ_AT_ONCE = 32
 
 
 @dataclass(slots=True)
@@ -37,13 +37,17 @@ class Rescuer:
     tools: Tools
     worker: WorkerId
     flock_works: bool
+    replayer: Replayer
     _seen: dict[WorkerId, Watched] = field(default_factory=dict)
     _overdue_at_s: float = 0.0
 
     async def run(self) -> None:
         """Look twice a second until cancelled."""
         while True:
-            await self.look()
+            try:
+                await self.look()
+            except TROUBLE:
+                await anyio.sleep(RETRY_S)  # the writer has told it
             await anyio.sleep(LOOK_EVERY_S)
 
     async def look(self) -> None:
@@ -52,7 +56,7 @@ class Rescuer:
         self._seen = {other.id: self._watch(other) for other in others}
         for other in others:
             await self._look_at(other)
-        await self.read_stored(await orphaned(self.tools.store))
+        await read_stored(await orphaned(self.tools.store), self.worker, self.tools)
         if time.monotonic() >= self._overdue_at_s:
             self._overdue_at_s = time.monotonic() + OVERDUE_EVERY_S
             if taken := await self.tools.store.write(rescue_overdue, None):
@@ -87,18 +91,10 @@ class Rescuer:
         return all(now.beat == other.beat for now in await open_workers(self.tools.store) if now.id == other.id)
 
     async def _rescue(self, other: OpenWorker) -> None:
+        await self.replayer.of_dead(other.uuid)  # first, or what it was paid for would be asked again
         done = await self.tools.store.write(rescue, RescueRequest(other.id, self.worker))
         self.tools.log.warning(
             "worker_rescued", worker=other.id, jobs=done.jobs, failed=done.failed, unread=len(done.unread)
         )
-        await self.read_stored(done.unread)
+        await read_stored(done.unread, self.worker, self.tools)
         self.tools.pool.wake()
-
-    async def read_stored(self, responses: Sequence[ResponseId]) -> None:
-        """Read and settle stored bodies, a few in memory at a time."""
-        for start in range(0, len(responses), READ_AT_ONCE):
-            await self._read_some(responses[start : start + READ_AT_ONCE])
-
-    async def _read_some(self, responses: Sequence[ResponseId]) -> None:
-        for stored in await load_bodies(self.tools.store, responses, self.worker):
-            await settle_stored(stored, self.tools)

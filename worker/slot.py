@@ -2,7 +2,7 @@
 
 import random
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import anyio
 import anyio.to_thread
@@ -10,11 +10,13 @@ import anyio.to_thread
 from app.capture import Asked, Reading, read_body
 from app.leasing.claim import Prompt
 from app.leasing.release import release
-from app.leasing.settle import fail
-from app.model.lease import Cause, Failure, Lease, Reply
+from app.leasing.settle import fail, state_of
+from app.model.ids import ResponseId
+from app.model.lease import Cause, Failure, Lease, Reply, Settle
+from app.model.states import JobState
 from app.model.verdicts import Verdict
-from app.responses.keep import PackedReply, keep
-from app.responses.read import Judged, settle
+from app.responses.keep import PackedReply
+from app.responses.read import Judged
 from app.responses.unread import StoredBody, prompt_text
 from app.store.codec import Packed, pack
 from app.store.store import Store
@@ -22,10 +24,14 @@ from worker import backoff
 from worker.asking import Question, question
 from worker.endpoint import Answer, AskFailed
 from worker.log import Log
+from worker.memory import Body, Memory
 from worker.pool import Pool, Server
+from worker.quota import Quota
 from worker.refusal import words_of
 from worker.shutdown import Ending
+from worker.spooling import Spooling
 
+_TELLING = 4  # characters of a key that could not as well be a word's
 LARGE = 64 * 1024  # bytes from which compressing and reading leave the event loop's thread
 
 
@@ -38,43 +44,66 @@ class Tools:
     ending: Ending
     log: Log
     api_key: str | None
+    spooling: Spooling
+    quota: Quota = field(default_factory=Quota)
+    memory: Memory = field(default_factory=Memory)
+    unreadable: set[ResponseId] = field(default_factory=set)  # stored bodies of another version: told once, left alone
 
 
 async def run_one(lease: Lease, prompt: Prompt, server: Server, tools: Tools) -> None:
     """One job from lease to settled. The body is stored before anything judges it."""
-    asked = question(prompt, server.default_model, server.dialect)
+    state: JobState | None = None
     try:
-        answer = await server.endpoint.ask(asked.body)
+        with tools.memory.body() as memory:
+            state = await _ask_and_settle(lease, prompt, server, tools, memory)
+    finally:
+        tools.quota.ended(state)
+
+
+async def _ask_and_settle(lease: Lease, prompt: Prompt, server: Server, tools: Tools, memory: Body) -> JobState | None:
+    asked = question(prompt, server.default_model, server.dialect)
+    asked_s = time.monotonic()
+    try:
+        answer = await server.endpoint.ask(asked.body, memory)
     except AskFailed as error:
-        await _settle_failure(tools, server, _failure_without_body(lease, server, error, tools))
-        return
+        died = error.cause is Cause.CUT and (lease.alone or await server.died())
+        failure = _failure_without_body(lease, server, error, tools, died=died)
+        return await _settle_failure(tools, server, failure, error.retry_after_s, time.monotonic() - asked_s)
     except anyio.get_cancelled_exc_class():
         with anyio.CancelScope(shield=True):
-            await tools.store.write(release, lease)
+            await tools.spooling.persist(release, lease)
         raise
     finally:
         tools.pool.give_back(server)
+    state: JobState | None = None
     with anyio.CancelScope(shield=True):  # the answer is paid for: a shutdown may not lose it
-        await _record(lease, prompt, asked, answer, server, tools)
+        state = await _record(lease, prompt, asked, answer, server, tools)
+    return state  # noqa: RET504 - a scope may swallow, and a return within it would hide that
 
 
-async def _record(lease: Lease, prompt: Prompt, asked: Question, answer: Answer, server: Server, tools: Tools) -> None:
+async def _record(
+    lease: Lease, prompt: Prompt, asked: Question, answer: Answer, server: Server, tools: Tools
+) -> JobState | None:
     body, scrubbed = scrub_refusal(answer, tools.api_key)
     reply = _reply(lease, asked, answer, server, body, scrubbed)
-    response = await tools.store.write(keep, PackedReply(reply, await _pack(body)))
+    response = await tools.spooling.keep(PackedReply(reply, await _pack(body)), prompt)
+    if response is None:
+        return None
     about = Asked(None if asked.expected else False, asked.profile, prompt_text(prompt.messages), asked.form)
     reading = await _read(answer.status, body, about)
+    latency_ms = answer.received_ms - answer.requested_ms
     failure = None
     if reading.verdict is Verdict.MALFORMED:
         failure = _failure_of_body(lease, server, answer.status, reading, body, answer.retry_after_s)
-        _heed(tools, server, failure.cause, answer.retry_after_s)
+        _heed(tools, server, failure, answer.retry_after_s, latency_ms / 1000)
     else:
         server.answered(lease.job)
-    latency_ms = answer.received_ms - answer.requested_ms
     judged = Judged(response, lease, reading, asked.expected, latency_ms, failure, server.number)
-    await tools.store.write(settle, judged)
+    accepted = await tools.spooling.settle(judged)
     if failure is not None:
         _report(tools, server, failure)
+        return await state_of(tools.store, lease)
+    return JobState.DONE if accepted else None
 
 
 async def settle_stored(stored: StoredBody, tools: Tools) -> None:
@@ -88,7 +117,7 @@ async def settle_stored(stored: StoredBody, tools: Tools) -> None:
     judged = Judged(
         stored.response, stored.lease, reading, stored.asked.expected, stored.latency_ms, failure, stored.endpoint
     )
-    await tools.store.write(settle, judged)
+    await tools.spooling.settle(judged)
 
 
 async def _pack(body: bytes) -> Packed:
@@ -106,6 +135,16 @@ def scrub_refusal(answer: Answer, api_key: str | None) -> tuple[bytes, bool]:
     if answer.status == 200 or not api_key or api_key.encode() not in answer.body:
         return answer.body, False
     return answer.body.replace(api_key.encode(), b"[secret]"), True
+
+
+def scrub_part(body: bytes, api_key: str) -> bytes:
+    """The beginning of a body without our key, nor the beginning of it where the body ends in its middle."""
+    key = api_key.encode()
+    body = body.replace(key, b"[secret]")
+    for length in range(len(key) - 1, _TELLING - 1, -1):
+        if body.endswith(key[:length]):
+            return body[:-length] + b"[secret]"
+    return body
 
 
 def _reply(lease: Lease, asked: Question, answer: Answer, server: Server, body: bytes, scrubbed: bool) -> Reply:
@@ -146,10 +185,27 @@ def _failure_of_body(
     )
 
 
-def _failure_without_body(lease: Lease, server: Server, error: AskFailed, tools: Tools) -> Failure:
+def _failure_without_body(lease: Lease, server: Server, error: AskFailed, tools: Tools, *, died: bool) -> Failure:
     well = server.answered_others_lately(lease.job)
-    words = tools.log.scrub(str(error))
-    return _failure(lease, error.cause, words, well=well, status=error.status, server=server, body=error.body)
+    words, body = tools.log.scrub(str(error)), error.body
+    if body is not None and tools.api_key and error.status is not None:
+        body = scrub_part(body, tools.api_key)
+    failure = _failure(
+        lease,
+        error.cause,
+        words,
+        well=well,
+        status=error.status,
+        server=server,
+        body=body,
+        retry_after_s=error.retry_after_s,
+    )
+    if not died:
+        return failure
+    if not lease.alone:  # the job is one of many that may have done it, or of none
+        return replace(failure, settle=Settle.RELEASE, counted=False, died=True)
+    words = f"the endpoint died with only this job in flight, as it had {lease.deaths} times with others: {words}"
+    return replace(failure, cause=Cause.KILLS_SERVER, message=words, settle=Settle.GIVE_UP, counted=True, died=True)
 
 
 def _failure(
@@ -180,22 +236,31 @@ def _failure(
     )
 
 
-async def _settle_failure(tools: Tools, server: Server, failure: Failure) -> None:
+async def _settle_failure(
+    tools: Tools, server: Server, failure: Failure, retry_after_s: float | None, took_s: float
+) -> JobState | None:
+    _heed(tools, server, failure, retry_after_s, took_s)
+    state: JobState | None = None
     with anyio.CancelScope(shield=True):
-        await tools.store.write(fail, failure)
-    _heed(tools, server, failure.cause, None)
+        state = await tools.spooling.persist(fail, failure)
     _report(tools, server, failure)
+    return state
 
 
-def _heed(tools: Tools, server: Server, cause: Cause, retry_after_s: float | None) -> None:
-    """What a failure means for the endpoint and for the worker."""
-    rule = backoff.RULES[cause]
-    if rule.holds_endpoint and server.well:
-        server.well = False
-        tools.pool.wake()
-        tools.log.warning("endpoint_down", endpoint=server.endpoint.base_url)
-    if rule.slows_endpoint:
-        server.pressure.refused(time.monotonic(), retry_after_s)
+def _heed(tools: Tools, server: Server, failure: Failure, retry_after_s: float | None, took_s: float) -> None:
+    """What a failure means for the endpoint."""
+    rule, now_s = backoff.RULES[failure.cause], time.monotonic()
+    url = server.endpoint.base_url
+    if rule.holds_endpoint or failure.died:
+        if tools.pool.hold(server, wants_answer=False):
+            tools.log.warning("endpoint_down", endpoint=url)
+    elif rule.slows_endpoint:
+        server.pressure.refused(now_s, server.busy, retry_after_s, took_s)
+    elif rule.may_be_the_server_s and server.pressure.failed(
+        now_s, failed_before=failure.lease.tries > 0, took_s=took_s
+    ):
+        tools.pool.hold(server, wants_answer=True)
+        tools.log.warning("endpoint_ill", endpoint=url, reason="failures in a row, and no answer between them")
 
 
 def _report(tools: Tools, server: Server, failure: Failure) -> None:

@@ -3,9 +3,9 @@
 import os
 import socket
 import uuid
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,20 +19,27 @@ from app.leasing.workers import Leave, Registration, leave, register
 from app.model.exits import Exit
 from app.model.ids import WorkerId
 from app.responses.versions import refuse_newer
+from app.spool.folders import open_own
 from app.store import library
+from app.store.engines import BUSY_TIMEOUT_MS
 from app.store.store import Store, open_store
+from worker.disk import Disk
 from worker.display import show, tell_end
-from worker.endpoint import connect
+from worker.endpoint import connect, distinct
 from worker.feeder import Feeder
 from worker.gatekeeper import Gatekeeper
 from worker.heartbeat import beat
 from worker.log import Log
+from worker.memory import Memory
 from worker.pool import Pool, Server
 from worker.pressure import Pressure
+from worker.quota import Quota
+from worker.replaying import Replayer
 from worker.rescuer import Rescuer
 from worker.shutdown import Ending, listen
 from worker.slot import Tools
-from worker.watcher import Watcher
+from worker.spooling import TROUBLE, Spooling, Teller
+from worker.watcher import Limits, Watcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +64,13 @@ class WorkerSettings:
     preflight: bool = True
     stall_s: float = 300.0  # longest silence within an event stream
     api_key: str | None = None
+    min_free_disk: int | None = None  # None: app.model.limits.least_free_disk
     name: str | None = None
     live_progress: bool = False
+    spool_dir: Path | None = None  # None: beside the store
+    spool_reserve: int = 256 * 2**20
+    spool_after_s: float = 5.0  # how long an answer waits for a store that cannot commit
+    watch: Limits = field(default_factory=Limits)
 
 
 async def run_worker(settings: WorkerSettings, log: Log) -> Exit:
@@ -69,30 +81,51 @@ async def run_worker(settings: WorkerSettings, log: Log) -> Exit:
             "sqlite_not_fixed", version=found, advice="SQLite before 3.51.3 can lose committed pages; see doctor"
         )
     async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(
-            open_store(settings.db, patient=True, on_trouble=lambda text: log.warning("store_trouble", reason=text))
-        )
+        store = await stack.enter_async_context(_store(settings, log))
         await refuse_newer(store)
         for name in sorted(settings.datasets or ()):
             await dataset_of(store, name)  # a name that is not there would be waited for without a word
         pool = await stack.enter_async_context(_pool(settings, store))
+        quota, memory = Quota(settings.limit), Memory()
         while True:
             ending = Ending(pool.wake)
-            tools = Tools(store, pool, ending, log, settings.api_key)
-            await _session(settings, tools)
-            await tell_end(store, settings.datasets, log)
+            with _spooling(settings, store, ending, log) as spooling:
+                tools = Tools(store, pool, ending, log, settings.api_key, spooling, quota, memory)
+                await _session(settings, tools)
+            with suppress(*TROUBLE):  # it is said below
+                await tell_end(store, settings.datasets, log)
             if ending.error is not None:
                 raise ending.error
             if ending.code is not None:
+                if (left_behind := spooling.left_behind()) is not None:
+                    raise left_behind
                 return ending.code
             log.info("registering_again")
+
+
+def _store(settings: WorkerSettings, log: Log) -> AbstractAsyncContextManager[Store]:
+    """The store, by a connection that waits for a lock no longer than an answer may."""
+    busy_timeout_ms = min(BUSY_TIMEOUT_MS, int(settings.spool_after_s * 1000 / 2))
+    teller = Teller(log, settings.spool_after_s)
+    return open_store(settings.db, patient=True, busy_timeout_ms=busy_timeout_ms, on_trouble=teller)
+
+
+@contextmanager
+def _spooling(settings: WorkerSettings, store: Store, ending: Ending, log: Log) -> Iterator[Spooling]:
+    """The spool of one registration, its reserve allocated: without one nothing may be asked."""
+    name = uuid.uuid4().hex
+    file = open_own(store.place, store.store_id, settings.spool_dir, name, settings.spool_reserve)
+    try:
+        yield Spooling(store, file, ending, log, settings.spool_after_s)
+    finally:
+        file.close()
 
 
 @asynccontextmanager
 async def _pool(settings: WorkerSettings, store: Store) -> AsyncIterator[Pool]:
     async with AsyncExitStack() as stack:
         servers = []
-        for url in dict.fromkeys(settings.endpoints):
+        for url in distinct(settings.endpoints):
             endpoint = await stack.enter_async_context(
                 connect(
                     url,
@@ -112,29 +145,36 @@ async def _session(settings: WorkerSettings, tools: Tools) -> None:
     """From one registration to its end: a worker that was declared dead drains, and starts again as another."""
     async with _registered(settings, tools) as (worker, flock_works):
         watchers = [_watcher(server, settings, tools) for server in tools.pool.servers]
-        rescuer = Rescuer(tools, worker, flock_works)
+        replayer = Replayer(tools, worker)
+        rescuer = Rescuer(tools, worker, flock_works, replayer)
+        disk = Disk.of(tools.store, tools.pool, tools.log, settings.min_free_disk)
+        await disk.look()  # before the first claim
         feeder = Feeder(
             tools=tools,
             worker=worker,
             wanted=settings.datasets,
             timeout_s=settings.request_timeout_s,
             until_empty=settings.until_empty,
-            limit=settings.limit,
             fixed_model=settings.model is not None,
+            disk=disk,
         )
         gatekeeper = Gatekeeper(tools.store, tools.ending, tools.log, settings.datasets, settings.exit_on_gate)
         async with anyio.create_task_group() as background:
             background.start_soon(listen, tools.ending, settings.grace_s, tools.log)
             background.start_soon(beat, tools.store, worker, settings.lease_ttl_s, tools.ending, tools.log)
+            background.start_soon(replayer.run)
             background.start_soon(rescuer.run)
             background.start_soon(gatekeeper.run)
             background.start_soon(keep_evaluating, tools.store, f"worker {worker}", _not_evaluated(tools.log))
+            background.start_soon(disk.run)
             background.start_soon(show, tools.store, settings.live_progress, tools.log)
             for watcher in watchers:
                 background.start_soon(watcher.run)
             await _work(feeder, tools)
-            await gatekeeper.look()  # a run that ends with a hold says why
             background.cancel_scope.cancel()
+        with suppress(*TROUBLE, OSError):  # what waits still is said at the end
+            await replayer.finish()  # what came last may find the store well again
+            await gatekeeper.look()  # a run that ends with a hold says why
 
 
 def _not_evaluated(log: Log) -> Callable[[str], None]:
@@ -147,8 +187,6 @@ async def _work(feeder: Feeder, tools: Tools) -> None:
         work.start_soon(_give_up_when_told, work.cancel_scope, tools.ending)
         async with anyio.create_task_group() as slots:
             await feeder.run(slots)
-        if not tools.ending.draining and feeder.limit is not None:
-            tools.ending.drain(Exit.DONE)
         work.cancel_scope.cancel()
 
 
@@ -170,13 +208,14 @@ def _watcher(server: Server, settings: WorkerSettings, tools: Tools) -> Watcher:
         stream=settings.stream,
         preflight=settings.preflight,
         wanted=settings.datasets,
+        limits=settings.watch,
     )
 
 
 @asynccontextmanager
 async def _registered(settings: WorkerSettings, tools: Tools) -> AsyncIterator[tuple[WorkerId, bool]]:
     """The worker's row and lock. The lock is taken before the row exists, so that nobody takes us for dead."""
-    identity = uuid.uuid4().hex
+    identity = tools.spooling.uuid
     lock = locks.take(tools.store.place.workers, identity)
     try:
         flock_works = await anyio.to_thread.run_sync(locks.conflicts, lock)
@@ -186,9 +225,23 @@ async def _registered(settings: WorkerSettings, tools: Tools) -> AsyncIterator[t
             yield worker, flock_works
         finally:
             with anyio.CancelScope(shield=True):
-                await tools.store.write(leave, Leave(worker, "stopped"))
+                await _leave(worker, tools)
     finally:
+        tools.spooling.file.close()  # before the lock: whoever finds us gone finds what we left
         lock.free()
+
+
+async def _leave(worker: WorkerId, tools: Tools) -> None:
+    """Give back all leases, unless answers wait: their jobs must not be offered before the next worker brings them in.
+
+    The next worker finds our lock free, and takes over what is left.
+    """
+    if tools.spooling.file.waiting:
+        return
+    try:
+        await tools.store.write(leave, Leave(worker, "stopped"), hold_s=tools.spooling.hold_s)
+    except TROUBLE as error:
+        tools.spooling.unclean = error
 
 
 def _registration(settings: WorkerSettings, identity: str) -> Registration:

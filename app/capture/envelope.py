@@ -8,6 +8,8 @@ from app.capture.flags import Flag
 from app.capture.message import Message, open_message
 from app.capture.reading import Usage
 
+# Each choice costs the parser about ten microseconds whatever it holds; nobody asks for so many answers at once.
+MAX_CHOICES = 2048
 _INDEX_LIMIT = 2**31
 _PARTIAL = ("abort", "error")  # SGLang aborts with HTTP 200 and half a text
 
@@ -60,6 +62,8 @@ def open_body(body: object) -> Envelope:
     raw = body.get("choices")
     if not isinstance(raw, list) or not raw:
         refuse(Flag.NO_CHOICES)
+    if len(raw) > MAX_CHOICES:
+        refuse(Flag.BAD_CONTENT_TYPE)
     ordered = sorted(((_index(choice, position), choice) for position, choice in enumerate(raw)), key=_first)
     lowest = ordered[0][1]
     choices = tuple(_open_choice(index, choice) for index, choice in ordered)

@@ -68,12 +68,15 @@ def _content(value: object) -> _Content:
         return _Content(value)
     texts, thoughts, unknown = list[str](), list[str](), False
     for part in _items(value, Flag.BAD_CONTENT_TYPE):
-        kind = "text" if isinstance(part, str) else _string(_object(part).get("type"))
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        kind = _object(part).get("type")
         if kind in _TEXT_PARTS:
             texts.append(_part_text(part))
         elif kind == "thinking":
             thoughts.append(_thinking(_object(part).get("thinking")))
-        elif not _skipped(kind):
+        elif kind is None or not _skipped(_string(kind)):
             unknown = True
     return _Content("".join(texts), "".join(thoughts) if thoughts else None, unknown)
 
@@ -90,7 +93,7 @@ def _thinking(value: object) -> str:
 
 
 def _skipped(kind: str) -> bool:
-    return any(word in kind for word in _SKIPPED)
+    return bool(kind) and (_SKIPPED[0] in kind or _SKIPPED[1] in kind)
 
 
 def _fields(message: dict[str, object]) -> list[str | None]:
@@ -102,8 +105,9 @@ def _details(message: dict[str, object]) -> str | None:
     texts = list[str]()
     for item in _items(message.get("reasoning_details"), Flag.BAD_REASONING_TYPE):
         detail = _object(item)
-        if not _skipped(_string(detail.get("type"))):
-            texts.append(_string(detail.get("text")) or _string(detail.get("summary")))
+        kind, text = detail.get("type"), detail.get("text")
+        if kind is None or not _skipped(_string(kind)):
+            texts.append(text if isinstance(text, str) and text else _string(text) or _string(detail.get("summary")))
     return "".join(texts) if texts else None
 
 
@@ -111,8 +115,9 @@ def _blocks(message: dict[str, object]) -> str | None:
     texts = list[str]()
     for item in _items(message.get("thinking_blocks"), Flag.BAD_REASONING_TYPE):
         block = _object(item)
-        if not _skipped(_string(block.get("type"))):
-            texts.append(_thinking(block.get("thinking")))
+        kind, text = block.get("type"), block.get("thinking")
+        if kind is None or not _skipped(_string(kind)):
+            texts.append(text if isinstance(text, str) else _thinking(text))
     return "".join(texts) if texts else None
 
 

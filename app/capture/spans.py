@@ -2,8 +2,9 @@
 
 import re
 from bisect import bisect_left, bisect_right
+from itertools import accumulate
 
-_RUN = re.compile("`+")
+_RUN = re.compile("(`+)")
 
 
 class Line:
@@ -27,7 +28,11 @@ class Line:
 
     def paired_from(self, position: int) -> bool:
         """Whether every run from that position on has its partner behind it too."""
-        return self._ticks.paired_from(position)
+        return self.paired_after(position) <= position
+
+    def paired_after(self, position: int) -> int:
+        """The first position from there on, outside a run, from which every run has its partner behind it too."""
+        return self._ticks.paired_after(position)
 
 
 class _SingleTicks:
@@ -50,44 +55,55 @@ class _SingleTicks:
         before = self._before(position)
         return before % 2 == 1 and before < self._total
 
-    def paired_from(self, position: int) -> bool:
-        return (self._total - self._before(position)) % 2 == 0
+    def paired_after(self, position: int) -> int:
+        if (self._total - self._before(position)) % 2 == 0:
+            return position
+        return self._text.find("`", position) + 1
 
 
 class _Runs:
     """Runs of any length: the next run of the same length is found once for all, from the right."""
 
     def __init__(self, text: str, start: int, end: int) -> None:
-        runs = [match.span() for match in _RUN.finditer(text, start, end)]
-        self._begins = [begin for begin, _ in runs]
-        self._paired = [True] * (len(runs) + 1)  # whether all runs pair when reading starts there
-        partner = self._pair(runs)
-        self._opens: list[int] = []  # where the inside of each code span begins, and where it ends
-        self._closes: list[int] = []
-        run = 0
-        while run < len(runs):
-            closing = partner[run]
-            if closing >= 0:
-                self._opens.append(runs[run][1])
-                self._closes.append(runs[closing][0])
-                run = closing
-            run += 1
+        pieces = _RUN.split(text[start:end])  # text, run, text, run ... text
+        ends = list(accumulate(map(len, pieces), initial=start))
+        self._begins, self._ends = ends[1:-1:2], ends[2::2]
+        self._lengths = list(map(len, pieces[1::2]))
+        self._partner = [-1] * len(self._lengths)
+        self._paired = [True] * (len(self._lengths) + 1)  # whether all runs pair when reading starts there
+        self._pair()
+        self._spans: tuple[list[int], list[int]] | None = None
 
-    def _pair(self, runs: list[tuple[int, int]]) -> list[int]:
+    def _pair(self) -> None:
         """For each run the next one of the same length, or -1."""
         nearest: dict[int, int] = {}
-        partner, paired = [-1] * len(runs), self._paired
-        for run in range(len(runs) - 1, -1, -1):
-            begin, end = runs[run]
-            closing = nearest.get(end - begin, -1)
-            partner[run] = closing
+        partner, paired = self._partner, self._paired
+        for run in range(len(partner) - 1, -1, -1):
+            length = self._lengths[run]
+            closing = partner[run] = nearest.get(length, -1)
             paired[run] = closing >= 0 and paired[closing + 1]
-            nearest[end - begin] = run
-        return partner
+            nearest[length] = run
+
+    def _code(self) -> tuple[list[int], list[int]]:
+        """Where the inside of each code span begins, and where it ends."""
+        opens, closes, run = list[int](), list[int](), 0
+        while run < len(self._partner):
+            closing = self._partner[run]
+            if closing >= 0:
+                opens.append(self._ends[run])
+                closes.append(self._begins[closing])
+                run = closing
+            run += 1
+        return opens, closes
 
     def in_code(self, position: int) -> bool:
-        span = bisect_right(self._opens, position) - 1
-        return span >= 0 and position < self._closes[span]
+        if self._spans is None:
+            self._spans = self._code()
+        opens, closes = self._spans
+        span = bisect_right(opens, position) - 1
+        return span >= 0 and position < closes[span]
 
-    def paired_from(self, position: int) -> bool:
-        return self._paired[bisect_left(self._begins, position)]
+    def paired_after(self, position: int) -> int:
+        run = bisect_left(self._begins, position)
+        settled = self._paired.index(True, run)
+        return position if settled == run else self._begins[settled - 1] + 1

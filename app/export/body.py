@@ -27,12 +27,12 @@ def usage_of(response: ResponseId, form: str, body: bytes) -> Any:
             return json.loads(bytes(_outside.decode(body).usage))
         except (msgspec.MsgspecError, ValueError):
             pass  # a byte order mark, NaN, an encoded lone surrogate: the parser that judged the body reads it too
-    return _open(response, form, body).get("usage")
+    return open_body(response, form, body).get("usage")
 
 
 def tool_calls_of(response: ResponseId, form: str, body: bytes) -> list[Any] | None:
     """The tool calls of the first choice that came in a field; None when there is none, or only markup in the text."""
-    message = _first_message(_open(response, form, body), form)
+    message = _first_message(open_body(response, form, body), form)
     calls = message.get("tool_calls")
     if isinstance(calls, list) and calls:
         return calls
@@ -40,7 +40,8 @@ def tool_calls_of(response: ResponseId, form: str, body: bytes) -> list[Any] | N
     return None if call is None else [{"type": "function", "function": call}]
 
 
-def _open(response: ResponseId, form: str, body: bytes) -> dict[str, Any]:
+def open_body(response: ResponseId, form: str, body: bytes) -> dict[str, Any]:
+    """The body as an object; an event stream is joined into the body that it stands for."""
     try:
         if form == Form.SSE and not body.lstrip().startswith(b"{"):
             return streams.join(events.chunks(body))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from app.export.census import take_census
-from app.export.lines import EXTRA_FIELDS, FIELDS
+from app.export.presets import SHAPES, Preset
 from app.export.request import Only, Packing, manifest_of
 from app.export.sink import Sink
 from app.export.target import opened, read_back
@@ -26,6 +26,7 @@ class Manifest:
     seq: Seq
     highest_job: JobId
     replicated: bool
+    preset: Preset
     only: Only
     limit: int | None
     packing: Packing
@@ -52,6 +53,7 @@ def _manifest(said: dict[str, Any]) -> Manifest:
     return Manifest(
         dataset=said["dataset"], store_id=said["store"]["id"], epoch=said["store"]["epoch"],
         seq=Seq(said["store"]["seq"]), highest_job=JobId(said["store"]["highest_job"]), replicated=said["replicated"],
+        preset=Preset(said["preset"]),
         only=Only(said["filters"]["only"]), limit=said["filters"]["limit"], packing=Packing(said["packing"]),
         rows=said["rows"], bytes=said["bytes"], sha256=said["sha256"], line_sha256=said["uncompressed_sha256"],
     )  # fmt: skip
@@ -69,17 +71,17 @@ def check_file(file: Path, manifest: Manifest) -> None:
             raise IntegrityFailure(f"{file} is not what its manifest says: {name} is {has}, not {said}.")
     with opened(file, manifest.packing) as lines:
         for number, line in enumerate(lines, 1):
-            _check_line(file, number, line)
+            _check_line(file, number, line, manifest.preset)
 
 
-def _check_line(file: Path, number: int, line: bytes) -> None:
+def _check_line(file: Path, number: int, line: bytes, preset: Preset) -> None:
     try:
         row = json.loads(line)
     except ValueError as error:
         raise IntegrityFailure(f"{file} line {number} is no JSON ({error}).") from error
-    extra = [key for key in EXTRA_FIELDS if isinstance(row, dict) and key in row]
-    if not isinstance(row, dict) or list(row) != [*FIELDS, *extra]:
-        raise IntegrityFailure(f"{file} line {number} has other keys than {', '.join(FIELDS)}.")
+    shape = SHAPES[preset]
+    if not isinstance(row, dict) or [key for key in row if key not in shape.optional] != [*shape.fields]:
+        raise IntegrityFailure(f"{file} line {number} has other keys than {', '.join(shape.fields)}.")
 
 
 async def check_against(store: Store, manifest: Manifest) -> bool:
@@ -92,7 +94,9 @@ async def check_against(store: Store, manifest: Manifest) -> bool:
     now = await take_census(store, manifest.dataset)
     then = replace(now, seq=manifest.seq, highest_job=manifest.highest_job, replicated=manifest.replicated)
     sink = Sink(None, Packing.PLAIN)
-    await write_lines(store, then, Taking(manifest.only, manifest.limit, allow_uncaptured=True), sink)
+    await write_lines(
+        store, then, Taking(manifest.only, manifest.limit, allow_uncaptured=True, preset=manifest.preset), sink
+    )
     written = sink.finish()
     if written.sha256 != manifest.line_sha256:
         raise IntegrityFailure(

@@ -1,56 +1,44 @@
-"""Preset `run_inference`: one JSON object a line, with the keys of the old pipeline in their order."""
+"""One JSON object a line, with the keys of a preset in their order."""
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-FIELDS = ("sample_id", "messages", "reasoning", "content", "finish_reason", "usage")
-EXTRA_FIELDS = ("tool_calls", "replica")  # only in rows that have them, after the others
+from app.export.presets import SHAPES, Preset
+from app.export.values import Exported
 
 _LONE = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """The values of one line. None is "not found", and JSON null."""
-
-    sample_id: str
-    messages: str  # JSON
-    reasoning: str | None
-    content: str | None
-    finish_reason: str | None
-    usage: Any
-    tool_calls: list[Any] | None
-    replica: int | None  # only where a sample is answered several times
-
-
-def line_of(row: Exported) -> bytes:
+def line_of(row: Exported, preset: Preset = Preset.RUN_INFERENCE) -> bytes:
     """One line of UTF-8 with its end. Only a lone surrogate, which UTF-8 cannot hold, is an escape."""
-    values = _values(row)
+    values = SHAPES[preset].build(row)
+    if "messages" in values:  # already JSON: writing it down again would cost half of the line's time
+        values["messages"] = _Messages(row.messages)
     try:
-        return msgspec.json.encode(values | {"messages": msgspec.Raw(_compact(row.messages))}) + b"\n"
+        return msgspec.json.encode(values, enc_hook=_raw) + b"\n"
     except (UnicodeEncodeError, OverflowError):  # a lone surrogate, or an integer beyond 64 bits
-        text = json.dumps(values | {"messages": json.loads(row.messages)}, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=_parsed)
         return _LONE.sub(_escape, text).encode() + b"\n"
 
 
-def _values(row: Exported) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        "sample_id": row.sample_id,
-        "messages": None,
-        "reasoning": row.reasoning,
-        "content": row.content,
-        "finish_reason": row.finish_reason,
-        "usage": row.usage,
-    }
-    if row.tool_calls is not None:
-        values["tool_calls"] = row.tool_calls
-    if row.replica is not None:
-        values["replica"] = row.replica
-    return values
+class _Messages:
+    """Messages as they are stored."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def _raw(value: Any) -> msgspec.Raw:
+    assert isinstance(value, _Messages)
+    return msgspec.Raw(_compact(value.text))
+
+
+def _parsed(value: Any) -> Any:
+    assert isinstance(value, _Messages)
+    return json.loads(value.text)
 
 
 def _compact(messages: str) -> bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from app.export.census import Census, LeftOut
-from app.export.lines import EXTRA_FIELDS, FIELDS
+from app.export.presets import SHAPES
 from app.export.request import ExportRequest
 from app.export.sink import Written
 from app.export.walk import Walked
@@ -35,7 +35,10 @@ def manifest(
     servers: Sequence[Server],
     times: dict[str, str],
 ) -> dict[str, Any]:
-    """Everything but `times` is the same whenever the same store is exported as of the same seq."""
+    """Everything but `times` is the same whenever the same store is exported as of the same seq.
+
+    Beside it stands `warnings` where something was amiss at that moment.
+    """
     left_out = walked.left_out(census)
     return {
         "schema": SCHEMA,
@@ -52,10 +55,10 @@ def manifest(
             {"name": source.name, "sha256": source.sha256, "rows": source.rows, "rejected": source.rejected}
             for source in census.sources
         ],
-        "preset": "run_inference",
+        "preset": request.preset,
         "filters": {"only": request.only, "limit": request.limit},
-        "fields": [*FIELDS],
-        "optional_fields": [*EXTRA_FIELDS],
+        "fields": [*SHAPES[request.preset].fields],
+        "optional_fields": [*SHAPES[request.preset].optional],
         "complete": census.complete,
         "jobs": census.total,
         "replicated": census.replicated,

@@ -1,13 +1,13 @@
 """Accepted answers as of a census, page by page: each page is a snapshot of its own, so no long one pins the WAL."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from app.export import statements
 from app.export.body import tool_calls_of, usage_of
 from app.export.census import Census
-from app.export.lines import Exported
+from app.export.values import Exported, Stored
 from app.model.errors import UsageError
 from app.model.ids import EndpointId, ResponseId
 from app.model.verdicts import Verdict
@@ -16,6 +16,7 @@ from app.store.store import Store
 
 FIRST_PAGE = 200
 LARGEST_PAGE = 400
+_STORED = tuple(field.name for field in fields(Stored) if field.name not in ("response", "body"))
 ROOMY_BYTES = 16 * 2**20  # stored bytes of one page; above it the next page is half as long
 
 
@@ -37,22 +38,33 @@ class Answered:
         return Exported(
             sample_id=row.sample_id,
             messages=row.messages,
+            tools=row.tools,
+            params=row.params,
             reasoning=decode_text(row.text_form, row.reasoning),
             content=decode_text(row.text_form, row.content),
             finish_reason=row.finish_reason,
             usage=usage_of(response, row.form, body),
             tool_calls=None if row.tool_calls is None else tool_calls_of(response, row.form, body),
             replica=row.replica if self.replicated else None,
+            stored=Stored(response=response, body=body, **{name: getattr(row, name) for name in _STORED}),
         )
 
 
-async def answers(store: Store, census: Census) -> AsyncIterator[list[Answered]]:
-    """Every accepted answer as of the census, in the order of import; a page may be empty."""
-    after, length = 0, FIRST_PAGE
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The answers of jobs that follow each other, up to and with the job at `until` in the order of import."""
+
+    answers: list[Answered]
+    until: int
+
+
+async def answers(store: Store, census: Census, after: int = 0) -> AsyncIterator[Page]:
+    """Every accepted answer as of the census whose job comes after `after`, in the order of import."""
+    length = FIRST_PAGE
     while after < census.last_ordinal:
         until = min(after + length, census.last_ordinal)
         rows = await _page(store, census, after, until)
-        yield [_answered(row, census) for row in rows]
+        yield Page([_answered(row, census) for row in rows], until)
         after, length = until, next_length(length, _stored_bytes(rows))
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from app.export.presets import Preset
 from app.model.verdicts import CAPTURED, Verdict
 
 LOST = frozenset({Verdict.MISSING, Verdict.LEAKED, Verdict.TRUNCATED})
@@ -32,11 +33,13 @@ class ExportRequest:
     target: Path | None
     only: Only = Only.CAPTURED
     packing: Packing = Packing.PLAIN
+    preset: Preset = Preset.RUN_INFERENCE
     limit: int | None = None
     overwrite: bool = False
     allow_uncaptured: bool = False
     require_complete: bool = False
     manifest: bool = True
+    resume: bool = False  # go on with what an export of the same file left that was cut off
 
     @property
     def manifest_path(self) -> Path | None:

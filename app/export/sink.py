@@ -44,6 +44,11 @@ class _Hashing:
             self._onward.write(data)
         return len(data)
 
+    def saw(self, data: bytes) -> None:
+        """Count and hash bytes that lie where they belong already."""
+        self._hash.update(data)
+        self.bytes += len(data)
+
     def flush(self) -> None:
         """Compressors ask for it; whoever owns the file flushes it."""
 
@@ -67,6 +72,19 @@ class Sink:
         kept = list(lines)
         self.rows += len(kept)
         self._lines.write(b"".join(kept))
+
+    def go_on_after(self, chunks: Iterable[bytes], rows: int) -> None:
+        """Count and hash the lines that an export left which was cut off; of a file that is not compressed only."""
+        assert self._plain
+        for chunk in chunks:
+            self._file.saw(chunk)
+            self._lines.saw(chunk)
+        self.rows = rows
+
+    @property
+    def so_far(self) -> tuple[int, str]:
+        """The bytes of all lines up to now, and their hash."""
+        return self._lines.bytes, self._lines.sha256
 
     def finish(self) -> Written:
         """End the compressed frame; the stream itself stays open."""

@@ -1,12 +1,13 @@
 """The walk over all accepted answers of a census: each becomes a line, or a counted reason why not."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from app.export.census import IDS_LISTED, Census, LeftOut
 from app.export.lines import line_of
 from app.export.pages import Answered, answers
+from app.export.presets import Preset
 from app.export.request import Only, lost_reasoning, takes
 from app.export.sink import Sink
 from app.model.errors import CaptureFailed, IntegrityFailure
@@ -24,6 +25,7 @@ class Taking:
     only: Only
     limit: int | None
     allow_uncaptured: bool
+    preset: Preset = Preset.RUN_INFERENCE
 
 
 @dataclass(slots=True)
@@ -45,23 +47,42 @@ class Walked:
         return dict(census.without_answer) | dict(self.left)
 
 
+async def _pass(_until: int) -> None:
+    """Nobody waits for the ends of pages."""
+
+
 async def walk(
-    store: Store, census: Census, taking: Taking, sink: Sink, on_rows: Callable[[int], None] = lambda _rows: None
+    store: Store,
+    census: Census,
+    taking: Taking,
+    sink: Sink,
+    walked: Walked | None = None,
+    after: int = 0,
+    on_page: Callable[[int], Awaitable[None]] = _pass,
 ) -> Walked:
-    """Write every line to the sink. The jobs of the census are accounted for to the last one, or this raises."""
-    walked = await write_lines(store, census, taking, sink, on_rows)
+    """Write every line to the sink. The jobs of the census are accounted for to the last one, or this raises.
+
+    `walked` and `after` are what an export met that was cut off; `on_page` is told the ordinal that each page ends at.
+    """
+    walked = await write_lines(store, census, taking, sink, walked, after, on_page)
     _check(census, walked)
     return walked
 
 
 async def write_lines(
-    store: Store, census: Census, taking: Taking, sink: Sink, on_rows: Callable[[int], None] = lambda _rows: None
+    store: Store,
+    census: Census,
+    taking: Taking,
+    sink: Sink,
+    walked: Walked | None = None,
+    after: int = 0,
+    on_page: Callable[[int], Awaitable[None]] = _pass,
 ) -> Walked:
     """The same without the account: as of an older seq, nobody knows any more what was not answered then."""
-    walked = Walked()
-    async for page in answers(store, census):
-        sink.write(line for answer in page if (line := _take(walked, answer, taking)) is not None)
-        on_rows(walked.rows)
+    walked = Walked() if walked is None else walked
+    async for page in answers(store, census, after):
+        sink.write(line for answer in page.answers if (line := _take(walked, answer, taking)) is not None)
+        await on_page(page.until)
     return walked
 
 
@@ -84,7 +105,7 @@ def _take(walked: Walked, answer: Answered, taking: Taking) -> bytes | None:
     walked.endpoints[answer.endpoint] += 1
     walked.parser_versions.add(answer.parser_version)
     walked.with_tool_calls += exported.tool_calls is not None
-    return line_of(exported)
+    return line_of(exported, taking.preset)
 
 
 def _why_not(walked: Walked, answer: Answered, taking: Taking) -> str | None:

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.intake import statements
-from app.intake.matching import CROWD, Crowd, Matched, New, Repeats, Standing, names, plan
+from app.intake.dataset import find_or_create
+from app.intake.matching import CROWD, Crowd, Matched, New, Standing, names, plan
+from app.intake.request import ImportRequest
 from app.intake.results import Results, Taken, add_results
-from app.intake.rows import Row
+from app.intake.rows import Row, asked_content
 from app.model.errors import IntegrityFailure
 from app.model.ids import DatasetId
 from app.responses.imported import Result
@@ -21,22 +23,30 @@ _ALL = 2**62  # an upper end for occurrences
 class Batch:
     """Rows to be added, and what the import knows so far."""
 
-    dataset: DatasetId
+    request: ImportRequest
+    dataset: DatasetId | None  # None: to be made with the first sample
     source: int | None  # None until the first sample is added
-    source_name: str
     rank: int
     rows: Sequence[Row]
     matched: Matched  # only read here: a transaction may be tried again
-    repeats: Repeats
     rows_read: int  # of the file, these included
     rows_rejected: int
     results: Mapping[int, Result] = field(default_factory=dict)  # by line: answers of an earlier run, read
+    answered: Matched = field(default_factory=Matched)  # see Results, as the next
+    tries: Mapping[int, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def into(self) -> DatasetId:
+        """The dataset, which is there by now."""
+        assert self.dataset is not None
+        return self.dataset
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a batch came to."""
 
+    dataset: DatasetId
     source: int | None
     added: int = 0
     repeated: int = 0
@@ -54,7 +64,9 @@ async def add_batches(tx: Tx, batches: Sequence[Batch]) -> list[Outcome]:
 
 
 async def _add(tx: Tx, batch: Batch) -> Outcome:
-    """Prompts first, then the rows that hold an answer."""
+    """Prompts first, then the rows that hold an answer. Into a new dataset at least the first row goes."""
+    if batch.dataset is None:
+        batch = replace(batch, dataset=await find_or_create(tx, batch.request))
     prompts = [row for row in batch.rows if row.result is None]
     outcome = await _add_prompts(tx, replace(batch, rows=prompts))
     answered = [row for row in batch.rows if row.result is not None]
@@ -72,19 +84,17 @@ async def _add_results(tx: Tx, batch: Batch) -> tuple[int | None, Taken]:
         nonlocal source
         source = await _insert(tx, replace(batch, source=source), [New(row, 1) for row in rows])
 
-    def met(key: int, from_source: int | None) -> bool:
-        return key in batch.matched or (from_source is not None and from_source == source)
-
-    results = Results(batch.dataset, batch.source_name, batch.rows, batch.results, met)
+    results = Results(batch.into, batch.request.source_name, batch.rows, batch.results, batch.answered, batch.tries)
     taken = await add_results(tx, results, insert)
     return source, taken
 
 
 async def _add_prompts(tx: Tx, batch: Batch) -> Outcome:
-    made = plan(batch.rows, await _standing(tx, batch), batch.matched, batch.repeats)
+    made = plan(batch.rows, await _standing(tx, batch), batch.matched, batch.request.repeats)
     source = await _insert(tx, batch, made.new) if made.new else batch.source
-    places = await _places(tx, batch.dataset, [*made.conflicts, *made.duplicates])
+    places = await _places(tx, batch.into, [*made.conflicts, *made.duplicates])
     return Outcome(
+        batch.into,
         source,
         added=len(made.new),
         repeated=made.repeated,
@@ -104,7 +114,7 @@ async def _standing(tx: Tx, batch: Batch) -> dict[str, list[Standing]]:
     windows = [_window(base_id, count, batch) for base_id, count in asked.items()]
     found = await _standing_in(tx, batch, windows)
     full = {base_id for base_id, used, until in windows if len(found.get(base_id, ())) >= until - used}
-    short = full if batch.repeats.need_all else _short(batch, full, found)
+    short = full if batch.request.repeats.need_all else _short(batch, full, found)
     if short:
         found |= await _standing_in(
             tx, batch, [(base_id, used, _ALL) for base_id, used, _ in windows if base_id in short]
@@ -116,25 +126,26 @@ def _short(batch: Batch, base_ids: set[str], found: Mapping[str, Sequence[Standi
     """Those of the base ids that have rows which none of the samples found is: further ones may be theirs."""
     if not base_ids:
         return set()
-    wanted = Counter((row.identity.base_id, row.identity.content_sha256) for row in batch.rows)
+    wanted = Counter((row.identity.base_id, row.content) for row in batch.rows)
     for base_id in base_ids:
-        wanted.subtract((base_id, sample.content_sha256) for sample in found[base_id] if batch.matched.leaves(sample))
+        wanted.subtract((base_id, sample.content) for sample in found[base_id] if batch.matched.leaves(sample))
     return {base_id for (base_id, _), count in wanted.items() if count > 0} & base_ids
 
 
 def _window(base_id: str, count: int, batch: Batch) -> tuple[str, int, int]:
     """The occurrences to look at. One in the middle may be ours already, so a few more than the rows need."""
-    crowd = None if batch.repeats.need_all else batch.matched.crowds.get(base_id)
+    crowd = None if batch.request.repeats.need_all else batch.matched.crowds.get(base_id)
     used = crowd.used if crowd else 0
     return base_id, used, used + count + CROWD
 
 
 async def _standing_in(tx: Tx, batch: Batch, windows: Sequence[tuple[str, int, int]]) -> dict[str, list[Standing]]:
-    params = {"dataset": batch.dataset, "bases": bind_rows(windows)}
+    params = {"dataset": batch.into, "bases": bind_rows(windows)}
     found: dict[str, list[Standing]] = {}
     for row in await tx.rows(statements.standing(), params):
         ours = row.source_id is not None and row.source_id == batch.source
-        found.setdefault(row.base_id, []).append(Standing(row.id, row.occurrence, row.content_sha256, ours))
+        content = asked_content(row.content_sha256, row.params)
+        found.setdefault(row.base_id, []).append(Standing(row.id, row.occurrence, content, ours))
     return found
 
 
@@ -142,12 +153,12 @@ async def _insert(tx: Tx, batch: Batch, new: Sequence[New]) -> int:
     """Add samples and their jobs; the number of the source that they come from."""
     await tx.seq()
     source = await _source(tx, batch)
-    sample_ids = await _free_names(tx, batch.dataset, new)
+    sample_ids = await _free_names(tx, batch.into, new)
     samples = bind_rows(_columns(sample_id, one) for sample_id, one in zip(sample_ids, new, strict=True))
-    added = await tx.run(statements.add_samples(), {"dataset": batch.dataset, "source": source, "samples": samples})
-    last = int(await tx.value(statements.highest_ordinal(), {"dataset": batch.dataset}))
+    added = await tx.run(statements.add_samples(), {"dataset": batch.into, "source": source, "samples": samples})
+    last = int(await tx.value(statements.highest_ordinal(), {"dataset": batch.into}))
     jobs = bind_rows(enumerate(sample_ids, last + 1))
-    queued = await tx.run(statements.add_jobs(), {"dataset": batch.dataset, "rank": batch.rank, "jobs": jobs})
+    queued = await tx.run(statements.add_jobs(), {"dataset": batch.into, "rank": batch.rank, "jobs": jobs})
     if not added == queued == len(new):
         raise IntegrityFailure(
             f"Of {len(new)} new rows the store took {added} samples and {queued} jobs. Nothing was kept."
@@ -167,8 +178,8 @@ async def _source(tx: Tx, batch: Batch) -> int:
 def source_row(batch: Batch, now_ms: int) -> dict[str, int | str]:
     """The row of a file that is being read."""
     return {
-        "dataset_id": batch.dataset,
-        "name": batch.source_name,
+        "dataset_id": batch.into,
+        "name": batch.request.source_name,
         "rows": batch.rows_read,
         "rejected": batch.rows_rejected,
         "started_ms": now_ms,
@@ -177,7 +188,8 @@ def source_row(batch: Batch, now_ms: int) -> dict[str, int | str]:
 
 def _columns(sample_id: str, new: New) -> tuple[int | str | None, ...]:
     row, identity = new.row, new.row.identity
-    return sample_id, identity.base_id, new.occurrence, identity.content_sha256, row.messages, row.tools, row.line
+    content = identity.content_sha256
+    return sample_id, identity.base_id, new.occurrence, content, row.messages, row.tools, row.settings, row.line
 
 
 async def _free_names(tx: Tx, dataset: DatasetId, new: Sequence[New]) -> list[str]:

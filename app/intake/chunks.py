@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from app.intake.lines import Line, Lines
+from app.intake.lines import Rows
 from app.intake.rows import Reading, Reject, Row, beginning, read_row
+from app.intake.split import Line
 
 ROWS = 8_000  # a transaction of half a second: fewer would rewrite the same pages of the indexes more often
 BYTES = 4 * 2**20
@@ -43,7 +44,7 @@ class Tally:
             self.reasons[reject.reason.partition(":")[0]] += 1
 
 
-def chunks(lines: Lines, reading: Reading, limit: int | None) -> Iterator[Chunk]:
+def chunks(lines: Rows, reading: Reading, limit: int | None) -> Iterator[Chunk]:
     """The rows of a file, at most `limit` of them. Blank lines are no rows."""
     chunk = Chunk()
     size = count = 0
@@ -65,7 +66,7 @@ def chunks(lines: Lines, reading: Reading, limit: int | None) -> Iterator[Chunk]
 
 def _take(chunk: Chunk, line: Line, reading: Reading) -> None:
     if line.fault is not None:
-        chunk.rejects.append(Reject(line.number, line.fault, "", beginning(line.data)))
+        chunk.rejects.append(Reject(line.number, line.fault, line.detail, beginning(line.data)))
         return
     row = read_row(line.number, line.data, reading)
     if isinstance(row, Row):

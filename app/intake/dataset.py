@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from app.intake.request import ImportRequest
 from app.model.config import DatasetConfig
 from app.model.errors import UsageError
 from app.model.ids import DatasetId
+from app.store.store import Store
 from app.store.transaction import Tx
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -21,9 +22,8 @@ _MAX_ATTEMPTS = 5
 class Target:
     """The dataset that takes the rows."""
 
-    id: DatasetId
+    id: DatasetId | None  # None: there is none of that name yet
     rank: int
-    created: bool
     config: DatasetConfig  # as stored: what a result is read by
 
 
@@ -36,30 +36,35 @@ def check_name(name: str) -> None:
         )
 
 
-async def prepare(tx: Tx, requests: Sequence[ImportRequest]) -> list[Target]:
-    """The dataset of each request; the operation for `Store.write`."""
-    return [await _prepare(tx, request) for request in requests]
-
-
-async def _prepare(tx: Tx, request: ImportRequest) -> Target:
-    found = await tx.first(statements.dataset_named(), {"name": request.dataset})
+async def find(store: Store, request: ImportRequest) -> Target:
+    """The dataset of a request. One that is not there is made with its first sample, never for rejects alone."""
+    async with store.snapshot() as reads:
+        found = await reads.first(statements.dataset_named(), {"name": request.dataset})
     if found is None:
-        return await _create(tx, request)
-    stored, max_attempts, rank = DatasetConfig.from_json(found.config), int(found.max_attempts), int(found.rank)
+        return Target(None, request.rank or 0, DatasetConfig().changed(**request.said))
+    return _found(found, request)
+
+
+def _found(row: Any, request: ImportRequest) -> Target:
+    stored, max_attempts, rank = DatasetConfig.from_json(row.config), int(row.max_attempts), int(row.rank)
     refuse_other_settings(request, stored, max_attempts)
-    return Target(DatasetId(found.id), rank if request.rank is None else request.rank, False, stored)
+    return Target(DatasetId(row.id), rank if request.rank is None else request.rank, stored)
 
 
-async def _create(tx: Tx, request: ImportRequest) -> Target:
+async def find_or_create(tx: Tx, request: ImportRequest) -> DatasetId:
+    """The dataset that takes the first sample; another import may have made it meanwhile."""
+    found = await tx.first(statements.dataset_named(), {"name": request.dataset})
+    if found is not None:
+        dataset = _found(found, request).id
+        assert dataset is not None
+        return dataset
     await tx.seq()
-    rank = request.rank or 0
-    config = DatasetConfig().changed(**request.said)
     row = {
         "name": request.dataset,
         "created_ms": tx.now_ms,
-        "config": config.to_json(),
+        "config": DatasetConfig().changed(**request.said).to_json(),
         "max_attempts": request.max_attempts or _MAX_ATTEMPTS,
-        "rank": rank,
+        "rank": request.rank or 0,
     }
     dataset = DatasetId(int(await tx.value(statements.new_dataset(), row)))
     event = {
@@ -69,7 +74,7 @@ async def _create(tx: Tx, request: ImportRequest) -> Target:
         "detail": json.dumps({"name": request.dataset}),
     }
     await tx.run(statements.new_event(), event)
-    return Target(dataset, rank, True, config)
+    return dataset
 
 
 def refuse_other_settings(request: ImportRequest, stored: DatasetConfig, max_attempts: int) -> None:

@@ -25,3 +25,6 @@ class Draft:
     tools: Json = None
     multimodal: bool = False  # pictures, sound or video beside the turns
     notes: tuple[str, ...] = ()
+    named: dict[str, Json] | None = None  # what holds the row's id, where that is not the row itself
+    prompt_elsewhere: bool = False  # the row holds an answer alone
+    settings: dict[str, Json] | None = None  # keys of the request that this row overrides

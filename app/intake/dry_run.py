@@ -85,7 +85,7 @@ class _Seen:
         self.repeated = 0
 
     def fate(self, row: Row, repeats: Repeats) -> Fate:
-        base_id, content = row.identity.base_id, int(row.identity.content_sha256[:16], 16)
+        base_id, content = row.identity.base_id, _digest(row.content)
         first = self._contents.get(_digest(base_id))
         if first is None:
             self._contents[_digest(base_id)] = content

@@ -26,7 +26,10 @@ async def finish(tx: Tx, ends: Sequence[End]) -> list[None]:
 
 
 async def _finish_one(tx: Tx, end: End) -> None:
-    """Close the file's row. A file that added nothing gets one only if its bytes are new to the dataset."""
+    """Close the file's row. A file that added nothing gets one only if its bytes are new to the dataset.
+
+    Rows that imports of the same file left, which were cut off before this one, are closed with it.
+    """
     batch, report = end.batch, end.report
     source = batch.source
     if source is None and (report.sha256 is None or await _is_known(tx, batch, report.sha256)):
@@ -42,11 +45,14 @@ async def _finish_one(tx: Tx, end: End) -> None:
         "at_ms": tx.now_ms,
     }
     await tx.run(statements.finish_source(), facts)
+    if report.sha256 is not None:
+        cut_off = {"dataset": batch.into, "file_name": report.file, "source": source, "at_ms": tx.now_ms}
+        await tx.run(statements.end_cut_off(), cut_off)
     detail = {"file": report.file, "rows": report.rows, "added": report.added, "rejected": report.rejected}
-    event = {"at_ms": tx.now_ms, "kind": "imported", "dataset_id": batch.dataset, "detail": json.dumps(detail)}
+    event = {"at_ms": tx.now_ms, "kind": "imported", "dataset_id": batch.into, "detail": json.dumps(detail)}
     await tx.run(statements.new_event(), event)
 
 
 async def _is_known(tx: Tx, batch: Batch, sha256: str) -> bool:
-    params = {"dataset": batch.dataset, "file_sha256": sha256}
+    params = {"dataset": batch.into, "file_sha256": sha256}
     return await tx.first(statements.source_of_content(), params) is not None

@@ -10,13 +10,13 @@ from anyio.streams.memory import MemoryObjectSendStream
 
 from app.intake.adding import Batch, Outcome, add_batches
 from app.intake.chunks import Chunk, Tally, chunks
-from app.intake.dataset import Target, check_name, prepare
+from app.intake.dataset import Target, check_name, find
 from app.intake.finishing import End, finish
-from app.intake.lines import STDIN, Lines, open_lines
+from app.intake.lines import STDIN, Rows, open_lines
 from app.intake.matching import Matched
 from app.intake.rejects import UNCAPTURED, SideFile, places, record
-from app.intake.request import ImportReport, ImportRequest, Progress, is_lines
-from app.intake.results import Taken
+from app.intake.request import ImportReport, ImportRequest, Progress, is_readable
+from app.intake.results import Taken, find_prompts
 from app.intake.rows import Reject, Row
 from app.model.config import DatasetConfig
 from app.model.errors import NotFound, Refused, UsageError
@@ -40,7 +40,7 @@ async def import_file(store: Store, request: ImportRequest, progress: Callable[[
         SideFile(places(request.path, request.dataset, folder)) as out,
         SideFile(places(request.path, request.dataset, folder, UNCAPTURED)) as uncaptured,
     ):
-        target = await store.write(prepare, request)
+        target = await find(store, request)
         run = _Import(store, request, target, lines, out, uncaptured, progress)
         send, receive = anyio.create_memory_object_stream[Chunk](_AHEAD)
         async with anyio.create_task_group() as tasks:
@@ -52,16 +52,17 @@ async def import_file(store: Store, request: ImportRequest, progress: Callable[[
 
 
 def check_file(path: str) -> None:
-    """Refuse what is no readable file of lines, before anything is made for it."""
+    """Refuse what is no readable file of rows, before anything is made for it."""
     if path == STDIN:
         return
     if not Path(path).exists():
         raise NotFound(f"There is no file {path}.")
     if Path(path).is_dir():
         raise UsageError(f"{path} is a folder. Import its files one by one.")
-    if not is_lines(path):
+    if not is_readable(path):
         raise UsageError(
-            f"{path}: only JSON lines can be imported (.jsonl, plain, gzip or zstd). Convert it to one object a line."
+            f"{path}: files of this kind are not read. Read are .jsonl, .json, .csv, .tsv, .traj (each plain, gzip or "
+            "zstd) and .parquet."
         )
 
 
@@ -89,7 +90,7 @@ class _Import:
         store: Store,
         request: ImportRequest,
         target: Target,
-        lines: Lines,
+        lines: Rows,
         out: SideFile,
         uncaptured: SideFile,
         progress: Callable[[Progress], None],
@@ -101,10 +102,14 @@ class _Import:
         self._out = out
         self._uncaptured = uncaptured
         self._results: Counter[str] = Counter()
+        self._answered = Matched()
+        self._tries: dict[int, frozenset[str]] = {}
         self._progress = progress
         self._matched = Matched()
         self._tally = Tally()
+        self._dataset = target.id
         self._source: int | None = None
+        self._damage: str | None = None
         self._rows = self._added = self._present = self._dropped = self._rejected = self._repeated = 0
 
     async def take(self, chunk: Chunk) -> None:
@@ -115,49 +120,57 @@ class _Import:
         refused = await self._add(chunk.rows) if chunk.rows else []
         self._rejected += len(refused)
         rejects = sorted(chunk.rejects + refused, key=lambda reject: reject.line)
+        self._damage = next((reject.detail for reject in rejects if reject.reason == "damaged_file"), self._damage)
         self._tally.add_rejects(rejects)
         self._out.write([record(reject) for reject in rejects])
         self._progress(Progress(chunk.bytes_read, self._lines.size, self._rows, self._added, self._rejected))
 
     async def _add(self, rows: list[Row]) -> list[Reject]:
         """Add what is new; the rows that the store's contents forbid."""
+        rows, without = await find_prompts(self._store, self._dataset, rows)
         read = await to_thread.run_sync(_read_results, rows, self._target.config)
         outcome = await self._store.write(add_batches, self._batch(rows, read))
-        self._source = outcome.source
+        self._dataset, self._source = outcome.dataset, outcome.source
         self._matched.add(outcome.matched, outcome.crowds)
         self._added += outcome.added
         self._present += len(outcome.matched)
         self._dropped += outcome.dropped
         self._repeated += outcome.repeated
         self._count(outcome.taken)
-        return _refused(outcome, self._request.source_name) + outcome.taken.rejects
+        return without + _refused(outcome, self._request.source_name) + outcome.taken.rejects
 
     def _count(self, taken: Taken) -> None:
         """A result that fills a job which was there adds no sample."""
         self._matched.add(taken.seen, {})
+        self._answered.add(taken.seen, {})
         self._added += len(taken.fresh)
         self._present += len(taken.present) + len(taken.filled)
         self._results.update(taken.verdicts)
+        self._tries |= taken.tries
         self._uncaptured.write(taken.uncaptured)
 
     def _batch(self, rows: list[Row], read: Mapping[int, Result] | None = None) -> Batch:
         return Batch(
-            self._target.id,
+            self._request,
+            self._dataset,
             self._source,
-            self._request.source_name,
             self._target.rank,
             rows,
             self._matched,
-            self._request.repeats,
             self._rows,
             self._rejected,
             read or {},
+            self._answered,
+            self._tries,
         )
 
     async def finish(self) -> ImportReport:
         """Write down what the file was, and report."""
+        self._out.end()
+        self._uncaptured.end()
         report = self._report()
-        await self._store.write(finish, End(self._batch([]), report))
+        if self._dataset is not None:
+            await self._store.write(finish, End(self._batch([]), report))
         return report
 
     def _report(self) -> ImportReport:
@@ -165,7 +178,7 @@ class _Import:
             dataset=self._request.dataset,
             file=self._request.source_name,
             sha256=self._lines.sha256,
-            created=self._target.created,
+            created=self._target.id is None and self._dataset is not None,
             rows=self._rows,
             added=self._added,
             present=self._present,
@@ -175,6 +188,7 @@ class _Import:
             formats=dict(self._tally.formats),
             notes=dict(self._tally.notes),
             reasons=dict(self._tally.reasons),
+            damage=self._damage,
             rejects=self._out.path,
             results=dict(self._results),
             uncaptured=self._uncaptured.path,

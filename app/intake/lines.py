@@ -1,6 +1,6 @@
-"""A file as lines, one at a time: plain, gzip (several members) or zstd, told by its first bytes, or standard input.
+"""A file as rows, one at a time: plain, gzip (several members) or zstd, told by its first bytes, or standard input.
 
-Lines end at byte 0x0A only. Memory stays the same whatever the file's size or its longest line.
+Memory stays the same whatever the file's size or its longest line.
 """
 
 import gzip
@@ -10,38 +10,26 @@ import select
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import zstandard
 
-from app.intake.strict_json import MAX_BYTES
+from app.intake.parquet import ParquetRows
+from app.intake.split import CHUNK, Line, Readable, split_for
+from app.model.errors import ResourceExhausted
 
 STDIN = "-"
-_CHUNK = 2**18
-_GZIP, _ZSTD, _BOM = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf"
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
 
 
-class _Readable(Protocol):
-    def readline(self, size: int = -1, /) -> bytes: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line without its end. With a `fault` it is refused unread, and `data` is only its beginning."""
-
-    number: int  # from 1; blank lines count
-    data: bytes
-    fault: str | None = None
-
-
 class Lines:
-    """The lines of an open file, and what is known of the file when they have been read."""
+    """The rows of an open file, and what is known of the file when they have been read."""
 
-    def __init__(self, raw: io.RawIOBase, size: int | None) -> None:
+    def __init__(self, raw: io.RawIOBase, size: int | None, name: str) -> None:
         self.size = size  # bytes, where it is known beforehand
+        self.name = name
         self._meter = _Meter(raw)
         self._whole = False
 
@@ -55,47 +43,77 @@ class Lines:
         return self._meter.digest.hexdigest() if self._whole else None
 
     def __iter__(self) -> Iterator[Line]:
-        source = io.BufferedReader(self._meter, _CHUNK)
-        file = _decompressed(source, source.peek(4)[:4])
+        source = io.BufferedReader(self._meter, CHUNK)
         number = 0
         try:
-            while data := file.readline(MAX_BYTES + 2):
-                number += 1
-                yield _line(number, data.removeprefix(_BOM) if number == 1 else data, file)
+            file = _decompressed(source, source.peek(4)[:4])
+            for line in split_for(self.name)(file):
+                number = line.number
+                yield line
         except _DAMAGE as error:
-            yield Line(number + 1, str(error).encode(), "damaged_file")
+            yield Line(number + 1, b"", "damaged_file", self._damage(source.tell(), error))
             return
+        except OSError as error:
+            raise ResourceExhausted(
+                f"{self.name} could not be read after line {number:,}: {error.strerror}. What was read before is kept; "
+                "run the import again."
+            ) from error
         self._whole = True
+
+    def _damage(self, read_bytes: int, error: Exception) -> str:
+        """Where a compressed file ends to make sense; a reader is ahead of the damage by less than 16 KiB."""
+        of_all = "" if self.size is None else f" of {self.size:,}"
+        sums = "CRC" in str(error) or "checksum" in str(error)
+        anywhere = "; its check sum comes last, so any row of it may be damaged" if sums else ""
+        return f"{self.name} cannot be unpacked beyond byte {read_bytes:,}{of_all}: {error}{anywhere}"
+
+
+class Rows(Protocol):
+    """The rows of an open file, whatever its container."""
+
+    @property
+    def name(self) -> str:
+        """The file's name, for messages."""
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the file, where they are known beforehand."""
+
+    @property
+    def bytes_read(self) -> int:
+        """How many of them have been read."""
+
+    @property
+    def sha256(self) -> str | None:
+        """The hash of the file's bytes, once all of them were read."""
+
+    def __iter__(self) -> Iterator[Line]:
+        """The rows in the file's order, once."""
 
 
 @contextmanager
-def open_lines(path: str) -> Iterator[Lines]:
-    """The lines of the file at `path`, or of standard input for `-`."""
+def open_lines(path: str) -> Iterator[Rows]:
+    """The rows of the file at `path`, or of standard input for `-`."""
+    if path.lower().endswith(".parquet"):
+        yield ParquetRows(path)
+        return
     if path == STDIN:
         with _Stoppable(0, closefd=False) as raw:
-            yield Lines(raw, None)
+            yield Lines(raw, None, "standard input")
         return
-    with _Stoppable(path) as raw:
-        yield Lines(raw, Path(path).stat().st_size or None)
+    try:
+        opened = _Stoppable(path)
+    except OSError as error:
+        raise ResourceExhausted(f"{path} cannot be read: {error.strerror}.") from error
+    with opened as raw:
+        yield Lines(raw, Path(path).stat().st_size or None, Path(path).name)
 
 
-def _line(number: int, data: bytes, file: _Readable) -> Line:
-    """The line that begins with `data`; of one that is too long the rest is read and dropped."""
-    line = data.removesuffix(b"\n")
-    if len(line) <= MAX_BYTES:
-        return Line(number, line)
-    while not data.endswith(b"\n"):
-        data = file.readline(_CHUNK)
-        if not data:
-            break
-    return Line(number, line[:1000], "too_large")
-
-
-def _decompressed(source: "io.BufferedReader[_Meter]", start: bytes) -> _Readable:
+def _decompressed(source: "io.BufferedReader[_Meter]", start: bytes) -> Readable:
     if start.startswith(_GZIP):
         return gzip.GzipFile(fileobj=source, mode="rb")
     if start == _ZSTD:
-        return io.BufferedReader(_Zstd(source), _CHUNK)
+        return io.BufferedReader(_Zstd(source), CHUNK)
     return source
 
 
@@ -128,6 +146,10 @@ class _Meter(io.RawIOBase):
 
     def readable(self) -> bool:
         return True
+
+    def tell(self) -> int:
+        """The place in the file, from which the buffer above takes what nobody has read yet."""
+        return self.count
 
     def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
         count = self._raw.readinto(buffer) or 0

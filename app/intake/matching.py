@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from app.intake.identity import Identity, Origin
+from app.intake.identity import Origin
 from app.intake.rows import Row
 
 CROWD = 32  # samples under one id, from which on the import remembers how many of them it has used up
@@ -21,7 +21,7 @@ class Standing:
 
     key: int
     occurrence: int
-    content_sha256: str
+    content: str  # as Row.content
     ours: bool  # added by this very import: a row of this file already
 
 
@@ -30,7 +30,7 @@ class Crowd:
     """Of a base id with many samples: the occurrences up to `used` are of one content, and matched or ours."""
 
     used: int
-    content_sha256: str
+    content: str
 
 
 class Matched:
@@ -97,15 +97,16 @@ class _Base:
     def __init__(self, standing: Sequence[Standing], matched: Matched, crowd: Crowd | None) -> None:
         self.highest = standing[-1].occurrence if standing else crowd.used if crowd else 0
         self.used = crowd.used if crowd else 0
-        self.contents = {crowd.content_sha256} if crowd else set()
+        self.contents = {crowd.content} if crowd else set()
+        self.first = crowd.content if crowd else standing[0].content if standing else None
         self.consumed: set[str] = set(self.contents)  # contents that this file has had already
         self.free: dict[str, deque[Standing]] = {}
         for sample in standing:
-            self.contents.add(sample.content_sha256)
+            self.contents.add(sample.content)
             if matched.leaves(sample):
-                self.free.setdefault(sample.content_sha256, deque()).append(sample)
+                self.free.setdefault(sample.content, deque()).append(sample)
             else:
-                self.consumed.add(sample.content_sha256)
+                self.consumed.add(sample.content)
                 self.used += sample.occurrence == self.used + 1
 
     def take(self, content: str) -> Standing | None:
@@ -120,6 +121,7 @@ class _Base:
     def grow(self, content: str) -> int:
         """The number of a new sample."""
         self.highest += 1
+        self.first = content if self.first is None else self.first
         self.contents.add(content)
         self.used += self.highest == self.used + 1
         return self.highest
@@ -148,9 +150,8 @@ def plan(rows: Sequence[Row], standing: Mapping[str, Sequence[Standing]], matche
 
 
 def _place(row: Row, base: _Base, made: Plan, repeats: Repeats) -> None:
-    identity = row.identity
-    content = identity.content_sha256
-    if _conflicts(identity, base):
+    content = row.content
+    if _conflicts(row, base):
         made.conflicts.append(row)
         return
     if repeats.refuse and content in base.contents:
@@ -168,8 +169,9 @@ def _place(row: Row, base: _Base, made: Plan, repeats: Repeats) -> None:
         made.new.append(New(row, base.grow(content)))
 
 
-def _conflicts(identity: Identity, base: _Base) -> bool:
-    return identity.origin is Origin.EXPLICIT and bool(base.contents) and identity.content_sha256 not in base.contents
+def _conflicts(row: Row, base: _Base) -> bool:
+    """The first content under an id is what it means. Others may stand there from rows whose prompt_id repeats."""
+    return row.identity.origin is Origin.EXPLICIT and base.first not in (None, row.content)
 
 
 def numbered(base_id: str, number: int) -> str:

@@ -4,7 +4,10 @@
 EXPECTED = {
     # what the bytes of a line must be
     "damaged_file": "compressed data that can be read to its end",
-    "too_large": "a line of at most 4 MiB",
+    "cut_array": "an array that is closed, with commas between its rows",
+    "after_array": "nothing after the array of rows",
+    "bad_table": "as many cells in a row as in the header, quoted as in RFC 4180",
+    "too_large": "a row of at most 4 MiB",
     "not_utf8": "UTF-8 text",
     "not_json": "one whole JSON value on one line",
     "duplicate_key": "every key of an object once, since one of two values would be lost",
@@ -25,6 +28,8 @@ EXPECTED = {
     "bad_tool_call": "tool calls with a name, and arguments that are a JSON object",
     "tool_result_without_call": "tool results that answer an open call of the assistant turn before them",
     "undeclared_tool": "calls of the row's own tools only",
+    "no_answer": "an answer: this row holds none, so its prompt is best imported and asked again",
+    "no_prompt": "a sample of this id in the dataset: import the requests before their results",
     # what can be stored and sent
     "lone_surrogate": "whole characters: half of a surrogate pair cannot be sent",
     "no_id": "a value in the field that --id-field names",

@@ -10,8 +10,8 @@ from app.intake.matching import Repeats
 from app.intake.rows import Reading
 from app.model.config import DatasetConfig
 
-# Files whose rows are not lines of JSON.
-_NO_LINES = (".json", ".csv", ".tsv", ".parquet", ".arrow", ".traj")
+# Containers that people have and that are not read.
+_UNREAD = (".arrow", ".feather", ".xlsx", ".zip", ".tar", ".tar.gz", ".tgz", ".xz", ".bz2", ".parquet.gz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,11 @@ class ImportReport:
     notes: Mapping[str, int]
     reasons: Mapping[str, int]
     rejects: Path | None  # where the rejected rows are written down
+    damage: str | None = None  # where a compressed file ends to make sense
     results: Mapping[str, int] = field(default_factory=dict)  # answers of an old run that were taken, by verdict
     uncaptured: Path | None = None  # where those without usable reasoning are written down
 
 
-def is_lines(path: str) -> bool:
-    """Whether the name of a file leaves room for lines of JSON in it."""
-    return not Path(path).name.lower().endswith(_NO_LINES)
+def is_readable(path: str) -> bool:
+    """Whether the name of a file leaves room for rows in it that can be read."""
+    return not Path(path).name.lower().endswith(_UNREAD)

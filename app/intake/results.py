@@ -1,10 +1,11 @@
 """Rows that hold an answer of an earlier run: the sample and job of each, and whether the job takes the answer."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.intake import statements
+from app.intake.matching import Matched
 from app.intake.rejects import uncaptured
 from app.intake.rows import Reject, Row, beginning
 from app.model.ids import DatasetId, JobId
@@ -12,6 +13,7 @@ from app.model.states import JobState
 from app.model.verdicts import CAPTURED, Verdict
 from app.responses.imported import JobResult, Result, known_bodies, take_results
 from app.store.batch import bind_rows
+from app.store.store import Store
 from app.store.transaction import Tx
 
 WHOLE = CAPTURED | {Verdict.NONE_EXPECTED}
@@ -28,6 +30,7 @@ class Taken:
     seen: list[int] = field(default_factory=list)  # keys of samples that rows of this file are
     verdicts: list[Verdict] = field(default_factory=list)  # of the answers that were stored
     uncaptured: list[bytes] = field(default_factory=list)  # lines of the report
+    tries: dict[int, frozenset[str]] = field(default_factory=dict)  # as `Results.tries`, with the rows of the batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,30 @@ class Results:
     file: str
     rows: Sequence[Row]
     read: Mapping[int, Result]  # by line
-    met: Callable[[int, int | None], bool]  # sample key and source
+    answered: Matched  # samples that results of this file were for; a prompt of the same file is another matter
+    tries: Mapping[int, frozenset[str]]  # by sample key, where a row of this file was no answer: the bodies it had
+
+
+async def find_prompts(store: Store, dataset: DatasetId | None, rows: list[Row]) -> tuple[list[Row], list[Reject]]:
+    """The rows with the prompts that they hold not themselves, and those whose prompt is not there."""
+    names = [(_name(row),) for row in rows if row.prompt_elsewhere]
+    if not names:
+        return rows, []
+    async with store.snapshot() as reads:
+        params = {"dataset": dataset, "names": bind_rows(names)}
+        found = {row.sample_id: row for row in await reads.rows(statements.named_jobs(), params)}
+    kept = [_with_prompt(row, found[_name(row)]) if row.prompt_elsewhere else row for row in rows if _has(row, found)]
+    rejects = [_reject(row, "no_prompt", f"there is no sample {_name(row)!r}") for row in rows if not _has(row, found)]
+    return kept, rejects
+
+
+def _has(row: Row, found: Mapping[str, Any]) -> bool:
+    return not row.prompt_elsewhere or _name(row) in found
+
+
+def _with_prompt(row: Row, sample: Any) -> Row:
+    identity = replace(row.identity, content_sha256=sample.content_sha256)
+    return replace(row, identity=identity, messages=sample.messages)
 
 
 async def add_results(tx: Tx, results: Results, insert: Callable[[Sequence[Row]], Any]) -> Taken:
@@ -91,16 +117,32 @@ async def _give(tx: Tx, results: Results, rows: Sequence[Row], found: Mapping[st
     given = await take_results(tx, [one for _, _, one in fitting if one.job not in known])
     new = {row.line for row in taken.fresh}
     for row, sample, one in fitting:
-        again = row.line not in new and (sample.key in taken.seen or results.met(sample.key, sample.source_id))
+        again = row.line not in new and (sample.key in taken.seen or sample.key in results.answered)
         taken.seen.append(sample.key)
+        further = _is_further_try(results, taken, sample.key, one)
         if one.job in given:
             _note(taken, row, one.result, sample.state, fresh=row.line in new)
+        elif one.job in known and (further or not again):
+            taken.present.append(row)
         elif again:
             taken.rejects.append(_again(row, sample, results.file))
-        elif one.job in known:
-            taken.present.append(row)
         else:
             taken.rejects.append(_answered(row, sample))
+        if one.job in given or one.job in known:
+            _remember(results, taken, sample.key, one)
+
+
+def _remember(results: Results, taken: Taken, key: int, one: JobResult) -> None:
+    """Of a stored body that is no answer, and of those after it: what tells a further try from the same row again."""
+    bodies = taken.tries.get(key) or results.tries.get(key, frozenset())
+    if bodies or not one.result.readable:
+        taken.tries[key] = bodies | {one.result.packed.raw_sha256}
+
+
+def _is_further_try(results: Results, taken: Taken, key: int, one: JobResult) -> bool:
+    """Whether an earlier row of the file was no answer to this sample, and this body is another than those since."""
+    bodies = taken.tries.get(key) or results.tries.get(key, frozenset())
+    return bool(bodies) and one.result.packed.raw_sha256 not in bodies
 
 
 def _same_question(row: Row, sample: Any) -> bool:
@@ -138,4 +180,4 @@ def _answered(row: Row, sample: Any) -> Reject:
 
 
 def _reject(row: Row, reason: str, detail: str) -> Reject:
-    return Reject(row.line, reason, detail, beginning(row.result or b""))
+    return Reject(row.line, reason, detail, beginning(b"" if row.result is None else row.result.body))

@@ -7,9 +7,10 @@ import msgspec
 
 from app.intake.formats import AUTO, read_draft
 from app.intake.identity import Identity, identify
-from app.intake.normal import normalise
+from app.intake.normal import Prompt, normalise
 from app.intake.refusal import RowRefused
 from app.intake.strict_json import Json, read_json
+from app.model.old_answer import OldAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,14 @@ class Row:
     messages: str
     tools: str | None
     notes: tuple[str, ...]
-    result: bytes | None = None  # the whole line, where it holds an answer: the raw body
+    settings: str | None = None  # JSON of what this row overrides in its request
+    result: OldAnswer | None = None  # of an earlier run
+    prompt_elsewhere: bool = False  # messages and tools are those of the dataset's sample of this id
+
+    @property
+    def content(self) -> str:
+        """What makes two rows of one id the same: what is asked, and with which settings of its own."""
+        return asked_content(self.identity.content_sha256, self.settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,11 @@ class Reject:
     reason: str
     detail: str
     text: str  # the first 200 characters of its line
+
+
+def asked_content(sha256: str, settings: str | None) -> str:
+    """`Row.content`, from its parts."""
+    return sha256 if settings is None else f"{sha256} {settings}"
 
 
 def read_row(line: int, data: bytes, reading: Reading) -> Row | Reject:
@@ -60,20 +73,23 @@ def _row(line: int, data: bytes, reading: Reading) -> Row:
         key: member for key, member in value.items() if member is not None or key == "finish_reason"
     }
     format_, draft = read_draft(row, reading.format)
-    prompt = normalise(draft)
-    identity = identify(row, prompt.messages, prompt.tools, reading.id_field)
+    result = None if format_.answer is None else format_.answer(row, data)
+    prompt = Prompt([], None, []) if draft.prompt_elsewhere else normalise(draft)
+    identity = identify(row if draft.named is None else draft.named, prompt.messages, prompt.tools, reading.id_field)
     try:
         messages = msgspec.json.encode(prompt.messages).decode()
         tools = None if prompt.tools is None else _sendable(_TOOLS.encode(prompt.tools))
+        settings = _sendable(_SETTINGS.encode(draft.settings)) if draft.settings else None
         _sendable(identity.base_id)
     except UnicodeEncodeError:
         raise RowRefused("lone_surrogate") from None
-    result = data if format_.result else None
-    return Row(line, format_.name, identity, messages, tools, tuple(prompt.notes), result)
+    notes = tuple(prompt.notes)
+    return Row(line, format_.name, identity, messages, tools, notes, settings, result, draft.prompt_elsewhere)
 
 
 # Tools may hold whole numbers of any length, which msgspec does not write.
 _TOOLS = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_SETTINGS = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def _sendable(text: str) -> str:

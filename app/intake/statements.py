@@ -5,6 +5,7 @@ takes a scan of them for every batch (42,000 samples: 10 s instead of 10 ms).
 """
 
 from functools import cache
+from typing import Any
 
 from sqlalchemy import Integer, Text, bindparam, func, insert, select, update
 from sqlalchemy.sql import Select
@@ -33,7 +34,7 @@ def new_dataset() -> ReturningInsert[tuple[int]]:
 
 
 @cache
-def standing() -> Select[tuple[str, int, int, str, int]]:
+def standing() -> Select[Any]:
     """The samples under each base id whose occurrence lies after `used`, at most up to `until`; in order.
 
     The nulls of base ids without any are left out by a condition that SQLite cannot take as a reason to join the
@@ -41,7 +42,14 @@ def standing() -> Select[tuple[str, int, int, str, int]]:
     """
     bases = batch_rows("bases", base_id=str, used=int, until=int)
     return (
-        select(bases.c.base_id, SAMPLE.c.id, SAMPLE.c.occurrence, SAMPLE.c.content_sha256, SAMPLE.c.source_id)
+        select(
+            bases.c.base_id,
+            SAMPLE.c.id,
+            SAMPLE.c.occurrence,
+            SAMPLE.c.content_sha256,
+            SAMPLE.c.params,
+            SAMPLE.c.source_id,
+        )
         .outerjoin(
             SAMPLE,
             (SAMPLE.c.dataset_id == _DATASET)
@@ -117,6 +125,7 @@ def add_samples() -> Insert:
         content_sha256=str,
         messages=str,
         tools=str,
+        params=str,
         source_row=int,
     )
     columns = tuple(column.name for column in rows.c)
@@ -162,6 +171,24 @@ def finish_source() -> Update:
     """A file is read; its hash is null where a limit ended the reading."""
     return count_source().values(
         sha256=bindparam("file_sha256", type_=Text()), finished_ms=bindparam("at_ms", type_=Integer())
+    )
+
+
+@cache
+def end_cut_off() -> Update:
+    """Earlier files of that name whose import was cut off: this one has read what they did, so nothing of them is open.
+
+    Their hash stays null: they were not read to their end. One that is still running closes its row again itself.
+    """
+    return (
+        update(SOURCE)
+        .where(
+            SOURCE.c.dataset_id == _DATASET,
+            SOURCE.c.name == bindparam("file_name", type_=Text()),
+            SOURCE.c.finished_ms.is_(None),
+            SOURCE.c.id < _SOURCE,
+        )
+        .values(finished_ms=bindparam("at_ms", type_=Integer()))
     )
 
 

@@ -4,24 +4,26 @@ import json
 
 from app.intake.draft import Turn
 from app.intake.refusal import RowRefused
-from app.intake.strict_json import Json, read_text
+from app.intake.strict_json import Json, kind_of, read_text
 
 MEDIA = ("images", "videos", "audios")
 CALL_ROLES = frozenset({"function_call", "function-call"})
 _PARTS = ("text", "reasoning", "tool_call")
 
 
-def read_turns(items: Json) -> list[Turn]:
+def read_turns(items: Json, key: str = "messages", expected: str = "a list of messages") -> list[Turn]:
     """The turns of a list of `role`/`content` or `from`/`value` objects whose null keys are gone."""
     if not isinstance(items, list):
-        raise RowRefused("unknown_format", "the messages are no list")
-    return [read_turn(item) for item in items]
+        raise RowRefused("unknown_format", f"`{key}` is {kind_of(items)}; expected {expected}")
+    return [read_turn(item, number) for number, item in enumerate(items, 1)]
 
 
-def read_turn(item: Json) -> Turn:
+def read_turn(item: Json, number: int = 1) -> Turn:
     """One turn; content of another kind than text, nothing or a list of parts is no known format."""
     if not isinstance(item, dict):
-        raise RowRefused("unknown_format", "a message is no object")
+        raise RowRefused(
+            "unknown_format", f"message {number} is {kind_of(item)}; expected an object with role, content"
+        )
     role = _role(item.get("role", item.get("from")))
     content = item.get("content", item.get("value"))
     if role in CALL_ROLES:

@@ -1,9 +1,11 @@
 """Claim: a worker takes ready jobs, one dataset at a time."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from app.leasing import statements
+from app.model.errors import StoreReplaced
 from app.model.ids import DatasetId, JobId, WorkerId
 from app.model.lease import Lease
 from app.store.batch import bind_rows
@@ -20,6 +22,16 @@ class ClaimRequest:
     slots: int
     deadline_ms: int  # wall clock; a live worker may lose a lease from then on
     wanted: frozenset[str] | None = None  # dataset names; None: every dataset
+    models: frozenset[str] | None = None  # what can be asked now; a dataset that names no model fits any. None: all
+    suspects: bool = False  # only jobs that are to be asked alone; else only the others
+
+    def wants(self, name: str) -> bool:
+        """Whether the dataset of that name is to be worked at."""
+        return self.wanted is None or name in self.wanted
+
+    def serves(self, model: str | None) -> bool:
+        """Whether the jobs of a dataset that names this model, or none, can be asked."""
+        return model is None or self.models is None or model in self.models
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +46,26 @@ class Prompt:
     config: str  # JSON of the dataset's settings
     job_params: str | None = None  # JSON of settings that a retry gave this job
     held: bool = False  # a hold came between the claim and this look
+    dataset: str = ""  # its name; with `content_sha256` it finds the sample again in a store that was restored
+    content_sha256: str = ""
 
 
 async def claim(tx: Tx, requests: Sequence[ClaimRequest]) -> list[list[Lease]]:
-    """Leases for each request, lowest rank first; none from a held dataset, none for a worker that is not live."""
+    """Leases for each request, lowest rank first; none from a held dataset, none for a worker that is not live.
+
+    What cannot be asked now is left alone: a job that is claimed and given back again would be so without end.
+    """
+    await refuse_other_epoch(tx, {request.epoch for request in requests})
     if await tx.run(statements.wake_due(), {"now_ms": tx.now_ms}):
         await tx.seq()
     return [await _claim_for(tx, request) for request in requests]
+
+
+async def refuse_other_epoch(tx: Tx, epochs: Set[int]) -> None:
+    """Raise StoreReplaced where a restore has made the leases of these epochs void."""
+    now = int(await tx.value(statements.epoch()))
+    if epochs - {now}:
+        raise StoreReplaced(f"The store was restored (epoch {now}) while this process worked for epoch {min(epochs)}.")
 
 
 async def _claim_for(tx: Tx, request: ClaimRequest) -> list[Lease]:
@@ -48,7 +73,7 @@ async def _claim_for(tx: Tx, request: ClaimRequest) -> list[Lease]:
     for dataset in await tx.rows(statements.claimable()):
         if len(leases) >= request.slots:
             break
-        if request.wanted is None or dataset.name in request.wanted:
+        if request.wants(dataset.name) and request.serves(model_of(dataset.config)):
             leases += await _claim_from(tx, request, DatasetId(dataset.id), request.slots - len(leases))
     return leases
 
@@ -56,15 +81,40 @@ async def _claim_for(tx: Tx, request: ClaimRequest) -> list[Lease]:
 async def _claim_from(tx: Tx, request: ClaimRequest, dataset: DatasetId, slots: int) -> list[Lease]:
     params = {"dataset": dataset, "worker": request.worker, "deadline_ms": request.deadline_ms, "slots": slots}
     params["now_ms"] = tx.now_ms
-    rows = await tx.rows(statements.claim(), params)
+    statement = statements.claim_suspects() if request.suspects else statements.claim()
+    rows = await tx.rows(statement, params)
     if rows:
         await tx.seq()
         await tx.run(statements.took_turn(), {"dataset": dataset, "now_ms": tx.now_ms})
     until_ms, since_ms = request.deadline_ms, tx.now_ms
     return [
-        Lease(JobId(row.id), row.attempt, request.worker, request.epoch, dataset, row.tries, until_ms, since_ms)
+        Lease(
+            JobId(row.id),
+            row.attempt,
+            request.worker,
+            request.epoch,
+            dataset,
+            row.tries,
+            until_ms,
+            row.deaths,
+            leased_ms=since_ms,
+        )
         for row in sorted(rows, key=lambda row: int(row.id))
     ]
+
+
+def model_of(config: str) -> str | None:
+    """The model that a dataset's settings name. Settings of another version are not judged here."""
+    named = json.loads(config).get("model")
+    return named if isinstance(named, str) else None
+
+
+async def unserved(store: Store, wanted: frozenset[str] | None, models: frozenset[str]) -> list[str]:
+    """Models that datasets with ready jobs name, and that are not among `models`."""
+    async with store.snapshot() as reads:
+        rows = await reads.rows(statements.claimable())
+    named = {model_of(row.config) for row in rows if wanted is None or row.name in wanted}
+    return sorted(model for model in named if model is not None and model not in models)
 
 
 async def prompts_of(store: Store, leases: Sequence[Lease]) -> dict[JobId, Prompt]:
@@ -73,7 +123,16 @@ async def prompts_of(store: Store, leases: Sequence[Lease]) -> dict[JobId, Promp
         rows = await reads.rows(statements.prompts(), {"jobs": bind_rows([(lease.job,) for lease in leases])})
     return {
         JobId(row.id): Prompt(
-            row.sample_id, row.replica, row.messages, row.tools, row.params, row.config, row.job_params, bool(row.held)
+            sample_id=row.sample_id,
+            replica=row.replica,
+            messages=row.messages,
+            tools=row.tools,
+            params=row.params,
+            config=row.config,
+            job_params=row.job_params,
+            held=bool(row.held),
+            dataset=row.dataset,
+            content_sha256=row.content_sha256,
         )
         for row in rows
     }

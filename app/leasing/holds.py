@@ -82,6 +82,13 @@ async def _lift_one(tx: Tx, request: LiftRequest) -> int:
 
 
 async def cancel(tx: Tx, jobs: Sequence[JobId]) -> list[bool]:
-    """Whether each job was taken out; a done one is not."""
-    await tx.seq()
-    return [bool(await tx.rows(statements.cancel(), {"job": job})) for job in jobs]
+    """Whether each job was taken out; a done one is not. An answer it had before a retry stands no longer."""
+    return [await _cancel_one(tx, job) for job in jobs]
+
+
+async def _cancel_one(tx: Tx, job: JobId) -> bool:
+    at_seq = await tx.seq()
+    taken_out = bool(await tx.rows(statements.cancel(), {"job": job}))
+    if taken_out:
+        await tx.run(statements.supersede_answer(), {"job": job, "at_seq": at_seq})
+    return taken_out

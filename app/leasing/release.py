@@ -10,7 +10,7 @@ from app.store.transaction import Tx
 
 async def release(tx: Tx, leases: Sequence[Lease]) -> list[bool]:
     """Whether each lease was still ours to give back."""
-    params = {"leases": bind_rows([(lease.job, lease.attempt, lease.worker) for lease in leases])}
+    params = {"leases": bind_rows([(lease.job, lease.attempt, lease.worker, lease.epoch) for lease in leases])}
     released = {int(row.id) for row in await tx.rows(statements.release(), params)}
     if released:
         await tx.seq()

@@ -6,8 +6,9 @@ from typing import Any
 from app.leasing import statements
 from app.leasing.failure_groups import group_of
 from app.model.ids import JobId
-from app.model.lease import Failure, Settle
+from app.model.lease import Failure, Lease, Settle
 from app.model.states import JobState
+from app.store.store import Store
 from app.store.transaction import Tx
 
 
@@ -20,13 +21,21 @@ async def _fail_one(tx: Tx, failure: Failure) -> JobState | None:
     await tx.seq()
     await _note(tx, failure)
     fence = await tx.first(statements.fence_of(), {"job": failure.lease.job})
-    if fence is None or fence.attempt != failure.lease.attempt or fence.lease_worker != failure.lease.worker:
+    lease = failure.lease
+    if fence is None or (fence.epoch, fence.attempt, fence.lease_worker) != (lease.epoch, lease.attempt, lease.worker):
         return None
     to_state = _decide(failure, fence)
     await tx.run(statements.settle_failure(), _move(tx, failure, to_state))
     if to_state is JobState.FAILED and await stand_in(tx, failure.lease.job):
         return JobState.DONE
     return to_state
+
+
+async def state_of(store: Store, lease: Lease) -> JobState | None:
+    """Where the job of a lease is now; None where somebody else has claimed it since."""
+    async with store.snapshot() as reads:
+        state = await reads.value(statements.state_of(), {"job": lease.job, "attempt": lease.attempt})
+    return None if state is None else JobState(state)
 
 
 def _decide(failure: Failure, fence: Any) -> JobState:
@@ -45,10 +54,12 @@ def _move(tx: Tx, failure: Failure, to_state: JobState) -> dict[str, Any]:
         "job": failure.lease.job,
         "held_attempt": failure.lease.attempt,
         "worker": failure.lease.worker,
+        "epoch": failure.lease.epoch,
         "to_state": to_state,
         "to_due_ms": failure.due_ms if to_state is JobState.WAITING else None,
         "to_cause": failure.cause,
         "counted": int(failure.counted),
+        "died": int(failure.died),
         "ended_ms": tx.now_ms if to_state is JobState.FAILED else None,
     }
 

@@ -32,20 +32,34 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 
 from app.model.lease import Cause
-from app.model.limits import EXPIRIES_BEFORE_FAILED, EXPIRIES_BEFORE_REST, FIRST_REST_MS, LONGEST_WAIT_MS
+from app.model.limits import (
+    DEATHS_BEFORE_ALONE,
+    EXPIRIES_BEFORE_FAILED,
+    EXPIRIES_BEFORE_REST,
+    FIRST_REST_MS,
+    LONGEST_WAIT_MS,
+)
 from app.model.states import Event, JobState, sources
 from app.store.batch import batch_rows
 from app.store.tables import (
+    ALARM,
+    BUCKET,
     COUNTER,
     DATASET,
     EVENT,
     FAILURE,
     FAILURE_GROUP,
+    GATE_WINDOW,
     HOLD,
     JOB,
+    META,
     READING,
+    REASONING_LENGTH,
     RESPONSE,
     SAMPLE,
+    SOURCE,
+    TOKEN_IDS,
+    TRIAGE,
     UNREAD,
     WORKER,
 )
@@ -66,6 +80,12 @@ def _unread() -> ColumnElement[bool]:
         .correlate(JOB)
         .exists()
     )
+
+
+@cache
+def epoch() -> Select[Any]:
+    """The epoch of the store: a restore writes a new one, and every older lease is void."""
+    return select(META.c.epoch).where(META.c.id == 1)
 
 
 @cache
@@ -90,20 +110,19 @@ def claimable() -> Select[Any]:
     ready = exists().where(JOB.c.dataset_id == DATASET.c.id, JOB.c.state == text("'ready'"))
     held = exists().where(HOLD.c.dataset_id == DATASET.c.id)
     return (
-        select(DATASET.c.id, DATASET.c.name)
+        select(DATASET.c.id, DATASET.c.name, DATASET.c.config)
         .where(ready, not_(held))
         .order_by(DATASET.c.rank, DATASET.c.claimed_ms, DATASET.c.id)
     )
 
 
-@cache
-def claim() -> ReturningUpdate[Any]:
-    """Lease the first ready jobs of one dataset to one worker; the fence `attempt` grows. A held dataset gives none."""
+def _claim(suspects: ColumnElement[bool]) -> ReturningUpdate[Any]:
     first = (
         select(JOB.c.id)
         .where(
             JOB.c.dataset_id == bindparam("dataset"),
             JOB.c.state == text("'ready'"),  # literal, so that the partial index serves
+            suspects,
             not_(exists().where(HOLD.c.dataset_id == bindparam("dataset"))),
             exists().where(WORKER.c.id == bindparam("worker"), WORKER.c.state == text("'live'")),
             not_(_unread()),
@@ -121,8 +140,23 @@ def claim() -> ReturningUpdate[Any]:
             lease_deadline_ms=bindparam("deadline_ms"),
             leased_ms=bindparam("now_ms", type_=Integer),
         )
-        .returning(JOB.c.id, JOB.c.attempt, JOB.c.tries)
+        .returning(JOB.c.id, JOB.c.attempt, JOB.c.tries, JOB.c.deaths)
     )
+
+
+_ALONE: ColumnElement[int] = literal_column(str(DEATHS_BEFORE_ALONE), Integer)
+
+
+@cache
+def claim() -> ReturningUpdate[Any]:
+    """Lease the first ready jobs of one dataset to one worker; the fence `attempt` grows. A held dataset gives none."""
+    return _claim(JOB.c.deaths < _ALONE)
+
+
+@cache
+def claim_suspects() -> ReturningUpdate[Any]:
+    """The same for jobs that may be what kills their endpoint."""
+    return _claim(JOB.c.deaths >= _ALONE)
 
 
 @cache
@@ -149,8 +183,10 @@ def prompts() -> Select[Any]:
             SAMPLE.c.messages,
             SAMPLE.c.tools,
             SAMPLE.c.params,
+            SAMPLE.c.content_sha256,
             JOB.c.params.label("job_params"),
             DATASET.c.config,
+            DATASET.c.name.label("dataset"),
             exists().where(HOLD.c.dataset_id == DATASET.c.id).label("held"),
         )
         .select_from(jobs)
@@ -163,13 +199,14 @@ def prompts() -> Select[Any]:
 @cache
 def release() -> ReturningUpdate[Any]:
     """Give leases back unasked: nothing is counted. A lease that is no longer ours, or whose body is stored, stays."""
-    leases = batch_rows("leases", job=int, attempt=int, worker=int)
+    leases = batch_rows("leases", job=int, attempt=int, worker=int, epoch=int)
     return (
         update(JOB)
         .where(
             JOB.c.id == leases.c.job,
             JOB.c.attempt == leases.c.attempt,
             JOB.c.lease_worker == leases.c.worker,
+            leases.c.epoch == epoch().scalar_subquery(),
             JOB.c.state.in_(sources(Event.RELEASE)),
             not_(_unread()),
         )
@@ -251,10 +288,17 @@ def adopt_unread() -> ReturningUpdate[Any]:
 def fence_of() -> Select[Any]:
     """What decides about a failed attempt: the job's present holder and counts, and its dataset's limit."""
     return (
-        select(JOB.c.state, JOB.c.attempt, JOB.c.lease_worker, JOB.c.tries, DATASET.c.max_attempts)
+        select(JOB.c.state, JOB.c.attempt, JOB.c.lease_worker, JOB.c.tries, DATASET.c.max_attempts, META.c.epoch)
         .join(DATASET, DATASET.c.id == JOB.c.dataset_id)
+        .join(META, META.c.id == 1)
         .where(JOB.c.id == bindparam("job"))
     )
+
+
+@cache
+def state_of() -> Select[Any]:
+    """Where a job is, as long as no newer attempt at it began."""
+    return select(JOB.c.state).where(JOB.c.id == bindparam("job"), JOB.c.attempt == bindparam("attempt"))
 
 
 @cache
@@ -267,12 +311,14 @@ def settle_failure() -> Update:
             JOB.c.attempt == bindparam("held_attempt"),
             JOB.c.lease_worker == bindparam("worker"),
             JOB.c.state == JobState.LEASED,
+            bindparam("epoch", type_=Integer) == epoch().scalar_subquery(),
         )
         .values(
             state=bindparam("to_state"),
             due_ms=bindparam("to_due_ms"),
             cause=bindparam("to_cause"),
             tries=JOB.c.tries + bindparam("counted", type_=Integer),
+            deaths=JOB.c.deaths + bindparam("died", type_=Integer),
             finished_ms=func.coalesce(bindparam("ended_ms"), JOB.c.finished_ms),
             **_NO_LEASE,
         )
@@ -378,6 +424,7 @@ def promote() -> Update:
         .where(JOB.c.id == bindparam("job"), JOB.c.state == JobState.FAILED)
         .values(
             state=JobState.DONE,
+            cause=null(),
             verdict=bindparam("to_verdict"),
             expected=bindparam("to_expected"),
             finish_reason=bindparam("to_finish_reason"),
@@ -398,6 +445,20 @@ def accept_response() -> Update:
         update(RESPONSE)
         .where(RESPONSE.c.id == bindparam("response"), RESPONSE.c.accepted_seq.is_(None))
         .values(accepted_seq=bindparam("at_seq"))
+    )
+
+
+@cache
+def supersede_answer() -> Update:
+    """What a job that is taken out had accepted before stands no longer."""
+    return (
+        update(RESPONSE)
+        .where(
+            RESPONSE.c.job_id == bindparam("job"),
+            RESPONSE.c.accepted_seq.is_not(None),
+            RESPONSE.c.superseded_seq.is_(None),
+        )
+        .values(superseded_seq=bindparam("at_seq", type_=Integer))
     )
 
 
@@ -537,6 +598,7 @@ def retry() -> Update:
             state=JobState.READY,
             tries=0,
             expiries=0,
+            deaths=0,
             cause=null(),
             params=func.coalesce(bindparam("to_params", type_=Text), JOB.c.params),
         )
@@ -547,3 +609,178 @@ def retry() -> Update:
 def note_event() -> Insert:
     """Keep what happened to the run."""
     return insert(EVENT)
+
+
+@cache
+def cancel_chosen() -> Update:
+    """Take out the selected jobs in (after, until] of the order of import; what is done stays done."""
+    page = select(JOB.c.id).where(
+        *_chosen(),
+        JOB.c.ordinal > bindparam("after", type_=Integer),
+        JOB.c.ordinal <= bindparam("until", type_=Integer),
+    )
+    return (
+        update(JOB)
+        .where(JOB.c.id.in_(page), JOB.c.state.in_(sources(Event.CANCEL)))
+        .values(state=JobState.CANCELLED, due_ms=null(), **_NO_LEASE)
+    )
+
+
+# What follows removes a dataset, a page of jobs a transaction, each table before those that it points to.
+
+
+@cache
+def newest_answer() -> Select[Any]:
+    """When the newest answer of a dataset was accepted and came; null where it has none."""
+    newest = (func.max(RESPONSE.c.accepted_seq).label("seq"), func.max(RESPONSE.c.received_ms).label("at_ms"))
+    return (
+        select(*newest)
+        .join_from(JOB, RESPONSE, RESPONSE.c.job_id == JOB.c.id)
+        .where(JOB.c.dataset_id == bindparam("dataset", type_=Integer), JOB.c.ordinal > 0)
+    )
+
+
+@cache
+def copies_since() -> Select[Any]:
+    """What was noted down since a moment about copies of a dataset, or of the whole store."""
+    return select(EVENT.c.kind, EVENT.c.detail).where(
+        EVENT.c.at_ms >= bindparam("since_ms", type_=Integer),
+        EVENT.c.kind.in_(bindparam("kinds", expanding=True)),
+        func.coalesce(EVENT.c.dataset_id, bindparam("dataset", type_=Integer)) == bindparam("dataset", type_=Integer),
+    )
+
+
+@cache
+def leases_of() -> Select[Any]:
+    """How many jobs of a dataset are leased."""
+    return select(func.count()).where(
+        JOB.c.state == literal_column("'leased'"), JOB.c.dataset_id == bindparam("dataset", type_=Integer)
+    )
+
+
+@cache
+def page_of_jobs() -> Select[Any]:
+    """The first jobs of a dataset in the order of import, with their samples."""
+    return (
+        select(JOB.c.id, JOB.c.sample_ref)
+        .where(JOB.c.dataset_id == bindparam("dataset", type_=Integer), JOB.c.ordinal > 0)
+        .order_by(JOB.c.ordinal)
+        .limit(bindparam("jobs_a_page", type_=Integer))
+    )
+
+
+def _of_jobs() -> Select[Any]:
+    jobs = batch_rows("jobs", job=int)
+    return select(jobs.c.job)
+
+
+def _of_responses() -> Select[Any]:
+    return select(RESPONSE.c.id).where(RESPONSE.c.job_id.in_(_of_jobs()))
+
+
+@cache
+def delete_token_ids() -> Delete:
+    """The token ids of the answers of some jobs."""
+    return delete(TOKEN_IDS).where(TOKEN_IDS.c.response_id.in_(_of_responses()))
+
+
+@cache
+def delete_readings() -> Delete:
+    """The readings of their answers."""
+    return delete(READING).where(READING.c.response_id.in_(_of_responses()))
+
+
+@cache
+def delete_unread() -> Delete:
+    """The marks of their answers that nobody has read."""
+    return delete(UNREAD).where(UNREAD.c.job_id.in_(_of_jobs()))
+
+
+@cache
+def delete_failures() -> Delete:
+    """Their failed attempts."""
+    return delete(FAILURE).where(FAILURE.c.job_id.in_(_of_jobs()))
+
+
+@cache
+def delete_responses() -> Delete:
+    """Their answers."""
+    return delete(RESPONSE).where(RESPONSE.c.job_id.in_(_of_jobs()))
+
+
+@cache
+def delete_jobs() -> Delete:
+    """The jobs themselves."""
+    return delete(JOB).where(JOB.c.id.in_(_of_jobs()))
+
+
+@cache
+def delete_samples() -> Delete:
+    """The samples that no job asks any more."""
+    samples = batch_rows("samples", sample=int)
+    used = exists().where(JOB.c.sample_ref == SAMPLE.c.id)
+    return delete(SAMPLE).where(SAMPLE.c.id.in_(select(samples.c.sample)), ~used)
+
+
+def _rest_of(table: Any) -> Delete:
+    return delete(table).where(table.c.dataset_id == bindparam("dataset", type_=Integer))
+
+
+@cache
+def delete_sources() -> Delete:
+    """The files of a dataset."""
+    return _rest_of(SOURCE)
+
+
+@cache
+def delete_windows() -> Delete:
+    """What its gates were judged by."""
+    return _rest_of(GATE_WINDOW)
+
+
+@cache
+def delete_alarms() -> Delete:
+    """Its alarms."""
+    return _rest_of(ALARM)
+
+
+@cache
+def delete_holds() -> Delete:
+    """Its holds."""
+    return _rest_of(HOLD)
+
+
+@cache
+def delete_counters() -> Delete:
+    """Its counters, which are all zero by now."""
+    return _rest_of(COUNTER)
+
+
+@cache
+def delete_buckets() -> Delete:
+    """Its minutes."""
+    return _rest_of(BUCKET)
+
+
+@cache
+def delete_triage() -> Delete:
+    """How its answers ended, which is all zero by now."""
+    return _rest_of(TRIAGE)
+
+
+@cache
+def delete_lengths() -> Delete:
+    """How long its reasoning was, which is all zero by now."""
+    return _rest_of(REASONING_LENGTH)
+
+
+@cache
+def delete_failure_groups() -> Delete:
+    """What went wrong in it."""
+    return _rest_of(FAILURE_GROUP)
+
+
+@cache
+def delete_dataset() -> Delete:
+    """The dataset."""
+    return delete(DATASET).where(DATASET.c.id == bindparam("dataset", type_=Integer))

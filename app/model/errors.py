@@ -6,6 +6,7 @@ ThinkledgerError
 ├── Refused             safe only with a person's word
 ├── Unavailable         busy or unreachable for now
 ├── IntegrityFailure    what is stored is not what was written
+│   └── StoreReplaced   another store lies where ours was
 └── ResourceExhausted   disk or memory
 
 Each says what happened and what to do, and knows the exit code it means on the command line.
@@ -65,6 +66,13 @@ class IntegrityFailure(ThinkledgerError):
     """What is stored is not what was written."""
 
     exit = Exit.INTEGRITY
+
+
+class StoreReplaced(IntegrityFailure):
+    """Another store lies where ours was, or ours was restored: what this process knows no longer holds."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} Nothing more is written to it. Start this command again.")
 
 
 class ResourceExhausted(ThinkledgerError):

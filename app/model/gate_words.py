@@ -9,6 +9,7 @@ _WORD = {
     Outcome.TRUNCATED: "truncated",
     Outcome.MALFORMED: "malformed",
 }
+_AGAIN = frozenset({Outcome.MISSING, Outcome.LEAKED})  # a malformed answer is asked again anyway, a cut one needs more
 _HAPPENED = {
     AlarmKind.GATE: "{part} of the first {whole} answers captured{misses} (needs {needs}).",
     AlarmKind.CAPTURE_LOW: "{part} of the last {whole} answers captured, {percent}{misses} (needs {needs}).",
@@ -44,7 +45,8 @@ def _look(finding: Finding, dataset: str) -> str:
     if finding.kind is AlarmKind.TRUNCATED_HIGH:
         return f"See `{samples} --verdict truncated`; `thinkledger datasets set {dataset} --max-tokens N` allows more"
     if finding.kind is AlarmKind.LOST_ANY:
-        return f"See `{samples} --verdict missing` and `--verdict leaked`"
+        again = _again(dataset, Outcome.MISSING)
+        return f"See `{samples} --verdict missing` and `--verdict leaked`; when the server is mended, {again}"
     worst = finding.misses[0][0] if finding.misses else Outcome.MISSING
     chosen = "--cause malformed" if worst is Outcome.MALFORMED else f"--verdict {_WORD[worst]}"
     return f"See `{samples} {chosen}`"
@@ -55,7 +57,14 @@ def _mend(finding: Finding, dataset: str, url: str | None) -> str:
     if finding.kind is AlarmKind.TRUNCATED_HIGH:
         return f"; then: {resume}."
     probe = f"`thinkledger probe --endpoint {url or 'URL'} --dataset {dataset}`"
-    return f"; after mending the server: {probe}, which resumes when reasoning is there, or {resume}."
+    worst = finding.misses[0][0] if finding.misses else Outcome.MALFORMED
+    again = "" if worst not in _AGAIN else f"; then {_again(dataset, worst)}"
+    return f"; after mending the server: {probe}, which resumes when reasoning is there, or {resume}{again}."
+
+
+def _again(dataset: str, outcome: Outcome) -> str:
+    """How what was lost is asked again: those are done jobs, which nobody asks again by himself."""
+    return f"`thinkledger retry {dataset} --verdict {_WORD[outcome]}` asks what was lost again"
 
 
 def server_changed(url: str, now: str, before: str) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.model.ids import DatasetId, EndpointId, JobId, WorkerId
+from app.model.limits import DEATHS_BEFORE_ALONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,13 @@ class Lease:
     dataset: DatasetId
     tries: int = 0  # counted failures so far
     deadline_ms: int = 0  # wall clock; from then on a live worker may lose it too
+    deaths: int = 0  # how often its endpoint died while it was asked
     leased_ms: int | None = None  # wall clock; None: not known any more
+
+    @property
+    def alone(self) -> bool:
+        """Whether the job may be what kills its endpoint, so that nothing else may be asked there meanwhile."""
+        return self.deaths >= DEATHS_BEFORE_ALONE
 
 
 class Cause(StrEnum):
@@ -35,6 +42,8 @@ class Cause(StrEnum):
     REJECTED = "rejected"  # 400, 413, 422: the request cannot be answered
     TOO_LARGE = "too_large"  # the body is over --max-body
     UNSENDABLE = "unsendable"  # the client itself could not write the request
+    OUT_OF_FILES = "out_of_files"  # this process may open no more connections; the server is not to blame
+    KILLS_SERVER = "kills_server"  # its endpoint died with it in flight, again and again, and with nothing else too
     KILLS_WORKERS = "kills_workers"  # too many leases ended with their holder's death
 
 
@@ -60,6 +69,7 @@ class Failure:
     body: bytes | None = None  # what came of a body that never ended
     endpoint: EndpointId | None = None
     response_stored: bool = False  # a whole body was stored as the response of this attempt
+    died: bool = False  # the endpoint died with the request in flight
 
 
 @dataclass(frozen=True, slots=True)

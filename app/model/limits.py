@@ -6,3 +6,12 @@ DEADLINE_SLACK_MS = 60_000  # a lease may be taken from a live worker this long 
 EXPIRIES_BEFORE_REST = 3  # from this expired lease on a job waits before it is offered again
 EXPIRIES_BEFORE_FAILED = 20  # a job that outlived this many workers is taken to kill them
 FIRST_REST_MS = 10_000  # doubles with each further expiry
+
+DEATHS_BEFORE_ALONE = 3  # a job in flight at so many deaths of its endpoint is asked with nothing else there
+MIN_FREE_DISK = 2 * 2**30  # bytes below which nothing new is asked, where a worker is told no other floor
+BACKUP_OLD_MS = 24 * 3600_000  # from then on `doctor` asks for a backup
+
+
+def least_free_disk(disk_bytes: int) -> int:
+    """The floor of free space on a disk of this size, where a worker is told no other: 5 % of a small one."""
+    return min(MIN_FREE_DISK, disk_bytes // 20)

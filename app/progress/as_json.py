@@ -5,6 +5,7 @@ from typing import Any
 from app.model.states import JobState
 from app.model.verdicts import Fraction, Verdict
 from app.progress.overview import Alarm, DatasetProgress, Liveness, Overview, Pace, Tally
+from app.spool.looking import SpoolState
 
 
 def overview_json(overview: Overview) -> dict[str, Any]:
@@ -25,7 +26,13 @@ def overview_json(overview: Overview) -> dict[str, Any]:
                 for worker in overview.workers.open
             ]
         },
-        "store": {"path": overview.store_path, "bytes": overview.store_bytes},
+        "spool": _spool(overview.spool),
+        "store": {"path": overview.store_path, "bytes": overview.store_bytes, "backup_ms": overview.backup_ms},
+        "disk": {
+            "free": overview.disk_free, "total": overview.disk_total, "low": overview.disk_low,
+            "open_jobs": overview.need.open_jobs, "answer_bytes": overview.need.answer_bytes,
+            "needed": overview.need.total,
+        },
     }  # fmt: skip
 
 
@@ -45,6 +52,20 @@ def _alarm(alarm: Alarm) -> dict[str, Any]:
     return {
         "kind": alarm.kind, "dataset": alarm.dataset, "holds": alarm.holds, "since_ms": alarm.since_ms,
         "last_ms": alarm.last_ms, "part": alarm.part, "whole": alarm.whole, "message": alarm.message,
+    }  # fmt: skip
+
+
+def _spool(spool: SpoolState) -> dict[str, Any]:
+    return {
+        "waiting": spool.waiting, "bytes": spool.bytes, "oldest_ms": spool.oldest_ms, "kept": spool.kept,
+        "torn_bytes": spool.torn_bytes, "unseen": [str(folder) for folder in spool.unseen],
+        "files": [
+            {
+                "path": str(file.path), "size": file.size, "waiting": file.waiting, "bytes": file.bytes,
+                "oldest_ms": file.oldest_ms, "held": file.held, "kept": file.kept, "torn_bytes": file.torn_bytes,
+            }
+            for file in spool.files
+        ],
     }  # fmt: skip
 
 

@@ -5,18 +5,22 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from anyio import to_thread
+
 from app.gates.stalling import stalled
 from app.model.errors import no_such_dataset
 from app.model.lease import Cause
 from app.model.states import JobState
 from app.model.verdicts import Verdict
 from app.progress import rates, statements
+from app.progress.disk import disk_usage, need_in
 from app.progress.eta import Eta, Situation, eta
 from app.progress.overview import (
     Alarm,
     DatasetProgress,
     Hold,
     Liveness,
+    Need,
     OpenWorker,
     Overview,
     Pace,
@@ -26,6 +30,7 @@ from app.progress.overview import (
     sum_of,
 )
 from app.progress.rates import HISTORY_MS, MINUTE_MS, Minute
+from app.spool.looking import look
 from app.store.store import Store
 from app.store.transaction import Reads
 
@@ -48,21 +53,23 @@ class _Found:
     open_workers: _Rows
     closed_workers: _Rows
     stalled: Collection[int]  # datasets
+    need: Need
+    backup_ms: int | None
 
 
 async def overview(store: Store, name: str | None = None) -> Overview:
     """All datasets, or the one of that name, at this moment."""
     async with store.snapshot() as reads:
         found = await _find(reads, store.now_ms())
-    return _overview(store, found, name)
+    return await _overview(store, found, name)
 
 
 async def read_overview(reads: Reads, store: Store, now_ms: int, name: str | None = None) -> Overview:
     """The same in a snapshot that is open."""
-    return _overview(store, await _find(reads, now_ms), name)
+    return await _overview(store, await _find(reads, now_ms), name)
 
 
-def _overview(store: Store, found: _Found, name: str | None) -> Overview:
+async def _overview(store: Store, found: _Found, name: str | None) -> Overview:
     now_ms = found.now_ms
     if name is not None and all(row.name != name for row in found.datasets):
         raise no_such_dataset(name, sorted(row.name for row in found.datasets))
@@ -75,6 +82,7 @@ def _overview(store: Store, found: _Found, name: str | None) -> Overview:
         for row in found.datasets
         if name in (None, row.name)
     )
+    disk = disk_usage(store.place.path.parent)
     total = sum_of(dataset.tally for dataset in datasets)
     return Overview(
         as_of_ms=now_ms,
@@ -85,7 +93,12 @@ def _overview(store: Store, found: _Found, name: str | None) -> Overview:
         total=total,
         pace=_pace_of_all(datasets, minutes, clock),
         workers=workers,
+        disk_total=disk.total,
+        disk_free=disk.free,
+        need=found.need,
+        backup_ms=found.backup_ms,
         alarms=tuple(_alarm(row) for row in found.alarms if name is None or row.name in (None, name)),
+        spool=await to_thread.run_sync(look, store.place),
     )
 
 
@@ -103,6 +116,8 @@ async def _find(reads: Reads, now_ms: int) -> _Found:
         open_workers=await reads.rows(statements.open_workers()),
         closed_workers=await reads.rows(statements.closed_workers()),
         stalled=await stalled(reads, now_ms),
+        need=await need_in(reads),
+        backup_ms=await reads.value(statements.last_backup()),
     )
 
 

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from app.model.lease import Cause
+from app.model.limits import least_free_disk
 from app.model.states import JobState
 from app.model.verdicts import Fraction, Verdict, capture_rate
 from app.progress.eta import Eta
 from app.progress.rates import Rate
+from app.spool.looking import SpoolState
 
 LATE_AFTER_MS = 30_000  # two heartbeats
 OPEN = (JobState.READY, JobState.LEASED, JobState.WAITING)
@@ -166,6 +168,26 @@ class Workers:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """The disk of a folder, in bytes."""
+
+    total: int
+    free: int
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What is still to come. `answer_bytes` is None while there is no answer to go by."""
+
+    open_jobs: int
+    answer_bytes: int | None
+
+    @property
+    def total(self) -> int | None:
+        return None if self.answer_bytes is None else self.answer_bytes * self.open_jobs
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """All datasets at one moment."""
 
@@ -178,6 +200,16 @@ class Overview:
     pace: Pace
     workers: Workers
     alarms: tuple[Alarm, ...] = ()
+    disk_total: int = 0
+    disk_free: int = 0
+    need: Need = Need(0, None)
+    backup_ms: int | None = None  # when the newest backup was made
+    spool: SpoolState = field(default_factory=SpoolState)  # answers that are on disk and not in the store
+
+    @property
+    def disk_low(self) -> bool:
+        """Whether a worker that was told no other floor asks nothing new."""
+        return self.disk_free < least_free_disk(self.disk_total)
 
     @property
     def warnings(self) -> tuple[Alarm, ...]:

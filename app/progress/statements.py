@@ -62,6 +62,31 @@ def minutes() -> Select[Any]:
 
 
 @cache
+def answer_bytes() -> Select[Any]:
+    """What the latest 200 responses took, on average: the stored body and the texts of a reading."""
+    latest = RESPONSE.c.id > select(func.max(RESPONSE.alias("newest").c.id)).scalar_subquery() - 200
+    texts = func.coalesce(READING.c.reasoning_chars, 0) + func.coalesce(READING.c.content_chars, 0)
+    return (
+        select(func.avg(func.length(RESPONSE.c.raw) + texts))
+        .outerjoin(READING, READING.c.response_id == RESPONSE.c.id)
+        .where(latest)
+    )
+
+
+@cache
+def open_jobs() -> Select[Any]:
+    """How many jobs will still be asked, if nothing keeps them."""
+    still = COUNTER.c.metric.in_([literal_column(f"'state:{state}'") for state in ("ready", "leased", "waiting")])
+    return select(func.sum(COUNTER.c.n)).where(still)
+
+
+@cache
+def last_backup() -> Select[Any]:
+    """When the newest backup was made, and up to which transaction it goes."""
+    return select(META.c.backup_ms, META.c.backup_seq)
+
+
+@cache
 def holds() -> Select[Any]:
     """Every reason that stands not to claim from a dataset."""
     listed = select(HOLD.c.dataset_id, HOLD.c.kind, HOLD.c.reason, HOLD.c.since_ms)

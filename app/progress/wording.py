@@ -1,11 +1,13 @@
 """Numbers as words: the same on the page and in the terminal."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from app.model.states import JobState
 from app.progress.eta import Eta, Word
-from app.progress.overview import Liveness, Pace, Tally, Workers
+from app.progress.overview import Liveness, Need, Pace, Tally, Workers
 from app.progress.rates import LEAST_COMPLETIONS, LEAST_SPAN_MS, MINUTE_MS, Rate
+from app.spool.looking import FileState, SpoolState, answers_wait
 
 _HOUR = 60
 _DAY = 24 * _HOUR
@@ -94,6 +96,29 @@ def workers(found: Workers) -> str:
     return ", ".join(f"{found.count(liveness)} {liveness}" for liveness in Liveness)
 
 
+def spool(found: SpoolState) -> Iterator[str]:
+    """What waits in the spool, in all and file by file; nothing where there is nothing to say."""
+    if found.waiting and found.oldest_ms is not None:
+        held = any(file.held for file in found.files if file.waiting)
+        then = "a live worker brings them in" if held else "start a worker to bring them in"
+        yield f"{answers_wait(found.waiting)}, {size(found.bytes)}, oldest {moment(found.oldest_ms)}: {then}"
+    for file in found.files:
+        if file.waiting or file.kept or file.torn_bytes:
+            yield f"{file.path}: {_spool_file(file)}"
+    for folder in found.unseen:
+        yield f"{folder}: not there now, so what waits in it is not counted"
+
+
+def _spool_file(file: FileState) -> str:
+    told = [
+        f"{file.waiting:,} wait, {size(file.bytes)} of {size(file.size)}" if file.waiting else "",
+        "held by a live worker" if file.held else "",
+        f"{file.kept:,} kept, no job of this store matches them" if file.kept else "",
+        f"{file.torn_bytes:,} bytes of a write that was cut off" if file.torn_bytes else "",
+    ]
+    return ", ".join(words for words in told if words)
+
+
 def size(count: int) -> str:
     """`1.2 GiB`, cut after one decimal."""
     for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
@@ -106,3 +131,10 @@ def size(count: int) -> str:
 def moment(at_ms: int) -> str:
     """`2026-03-01 14:02:31 UTC`."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def need(found: Need) -> str:
+    """`about 3.2 GiB for 10,000 open jobs (340.1 KiB an answer so far)`."""
+    if found.total is None or found.answer_bytes is None:
+        return f"unknown for {found.open_jobs:,} open jobs: no answer yet"
+    return f"about {size(found.total)} for {found.open_jobs:,} open jobs ({size(found.answer_bytes)} an answer so far)"

@@ -11,6 +11,7 @@ from typing import Any
 from app.capture import Asked, Form, Reading, read_body
 from app.model.config import DatasetConfig
 from app.model.ids import JobId
+from app.model.old_answer import OldAnswer
 from app.model.verdicts import Verdict
 from app.responses import statements
 from app.responses.read import copied_facts, reading_row
@@ -19,6 +20,9 @@ from app.responses.versions import claim_version
 from app.store.batch import bind_rows
 from app.store.codec import Packed, pack
 from app.store.transaction import Tx
+
+# All rows of one statement have the same columns.
+NOT_SAID = {"content_type": None, "request_id": None, "request": None, "requested_ms": None, "raw_text_sent": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,7 @@ class Result:
     reading: Reading
     expected: bool
     profile: str
+    answer: OldAnswer
 
     @property
     def readable(self) -> bool:
@@ -43,10 +48,12 @@ class JobResult:
     result: Result
 
 
-def read_result(line: bytes, messages: str, config: DatasetConfig) -> Result:
-    """Read a row of an old run, by the settings of the dataset that it goes to."""
-    about = Asked(None if config.expected else False, config.profile, prompt_text(messages), Form.RAW_RESPONSES)
-    return Result(pack(line), read_body(None, line, about), config.expected, config.profile)
+def read_result(answer: OldAnswer, messages: str, config: DatasetConfig) -> Result:
+    """Read an answer of an old run; where it does not say how it was asked, by the settings of its dataset."""
+    expected = config.expected if answer.expected is None else answer.expected
+    profile = config.profile if answer.profile is None else answer.profile
+    about = Asked(None if expected else False, profile, prompt_text(messages), Form(answer.form))
+    return Result(pack(answer.body), read_body(answer.http_status, answer.body, about), expected, profile, answer)
 
 
 async def known_bodies(tx: Tx, results: Iterable[JobResult]) -> set[JobId]:
@@ -100,12 +107,12 @@ def _response(one: JobResult, attempt: int, seq: int, now_ms: int) -> dict[str, 
         "attempt": attempt,
         "turn": 0,
         "accepted_seq": seq if one.result.readable else None,
-        "received_ms": now_ms,
-        "form": Form.RAW_RESPONSES,
+        "form": one.result.answer.form,
+        "http_status": one.result.answer.http_status,
         "expected": int(one.result.expected),
         "profile": one.result.profile,
         "raw_bytes": packed.raw_bytes,
         "raw_sha256": packed.raw_sha256,
         "codec": packed.codec,
         "raw": packed.raw,
-    }
+    } | {**NOT_SAID, "received_ms": now_ms, **one.result.answer.facts}

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.leasing.claim import refuse_other_epoch
 from app.model.ids import ResponseId
 from app.model.lease import Reply
 from app.responses import statements
@@ -22,6 +23,7 @@ class PackedReply:
 
 async def keep(tx: Tx, replies: Sequence[PackedReply]) -> list[ResponseId]:
     """Store bodies; the number of each. A body of an attempt that has one already changes nothing."""
+    await refuse_other_epoch(tx, {kept.reply.lease.epoch for kept in replies})
     await tx.seq()
     await tx.many(statements.keep_response(), [_row(kept) for kept in replies])
     keys = [(kept.reply.lease.job, kept.reply.lease.attempt, kept.reply.turn) for kept in replies]

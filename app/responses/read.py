@@ -87,7 +87,7 @@ def _job_facts(one: Judged) -> tuple[int | str | None, ...]:
     return (
         lease.job, lease.attempt, lease.worker, reading.verdict, int(one.expected), plain(reading.finish_reason),
         reading.found, chars(reading.reasoning), chars(reading.content), _completion_tokens(reading), one.latency_ms,
-        preview(reading),
+        preview(reading), lease.epoch,
     )  # fmt: skip
 
 

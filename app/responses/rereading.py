@@ -93,7 +93,7 @@ def _compare(rows: Sequence[Any]) -> list[Changed]:
 
 def _changed(row: Any) -> Changed | None:
     """The new reading of a body, if it says anything else than the present one."""
-    reading = _read(row)
+    reading = read_anew(row)
     response = ResponseId(row.id)
     anew = reading_row(response, 0, reading)
     if all(anew[name] == getattr(row, name) for name in COMPARED):
@@ -115,7 +115,8 @@ def _changed(row: Any) -> Changed | None:
     )
 
 
-def _read(row: Any) -> Reading:
+def read_anew(row: Any) -> Reading:
+    """What the present parser sees in a stored body; `row` has all that a reading depends on."""
     asked = Asked(None if row.expected else False, row.profile, prompt_text(row.messages), Form(row.form))
     return read_body(row.http_status, unpack(row.codec, row.raw), asked)
 

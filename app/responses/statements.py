@@ -24,7 +24,7 @@ from sqlalchemy.sql.dml import ReturningDelete, ReturningInsert, ReturningUpdate
 
 from app.model.states import Event, JobState, sources
 from app.store.batch import batch_rows
-from app.store.tables import ENDPOINT, JOB, META, READING, RESPONSE, SAMPLE, TOKEN_IDS, UNREAD, WORKER
+from app.store.tables import DATASET, ENDPOINT, JOB, META, READING, RESPONSE, SAMPLE, TOKEN_IDS, UNREAD, WORKER
 
 
 @cache
@@ -86,7 +86,7 @@ def accept() -> ReturningUpdate[Any]:
     answers = batch_rows(
         "answers",
         job=int, attempt=int, worker=int, verdict=str, expected=int, finish_reason=str, found=str,
-        reasoning_chars=int, content_chars=int, completion_tokens=int, latency_ms=int, preview=str,
+        reasoning_chars=int, content_chars=int, completion_tokens=int, latency_ms=int, preview=str, epoch=int,
     )  # fmt: skip
     return (
         update(JOB)
@@ -94,6 +94,7 @@ def accept() -> ReturningUpdate[Any]:
             JOB.c.id == answers.c.job,
             JOB.c.attempt == answers.c.attempt,
             JOB.c.state.in_(sources(Event.ACCEPT)),
+            answers.c.epoch == select(META.c.epoch).where(META.c.id == 1).scalar_subquery(),
             or_(JOB.c.state != JobState.LEASED, JOB.c.lease_worker == answers.c.worker),
         )
         .values(
@@ -192,6 +193,43 @@ def orphaned() -> Select[Any]:
         select(UNREAD.c.response_id)
         .join(WORKER, WORKER.c.id == UNREAD.c.worker_id)
         .where(WORKER.c.state.in_(["dead", "stopped"]))
+    )
+
+
+@cache
+def store_identity() -> Select[Any]:
+    """Which store this is, and how often it was restored."""
+    return select(META.c.store_id, META.c.epoch).where(META.c.id == 1)
+
+
+@cache
+def job_named() -> Select[Any]:
+    """The job of a sample by the names that outlive a restore, with the hash of what it asks."""
+    return (
+        select(JOB.c.id, JOB.c.dataset_id, JOB.c.tries, SAMPLE.c.content_sha256)
+        .join(DATASET, DATASET.c.id == JOB.c.dataset_id)
+        .join(SAMPLE, SAMPLE.c.id == JOB.c.sample_ref)
+        .where(
+            DATASET.c.name == bindparam("dataset", type_=Text()),
+            JOB.c.sample_id == bindparam("sample_id", type_=Text()),
+            JOB.c.replica == bindparam("replica", type_=Integer),
+        )
+    )
+
+
+@cache
+def count_found() -> ReturningUpdate[Any]:
+    """A spooled answer to an attempt that a restore forgot is a new attempt of a job that nobody works at."""
+    idle = [state for state in JobState if state is not JobState.LEASED]
+    return (
+        update(JOB)
+        .where(
+            JOB.c.id == bindparam("job", type_=Integer),
+            JOB.c.state.in_(idle),
+            ~exists().where(UNREAD.c.job_id == JOB.c.id),
+        )
+        .values(attempt=JOB.c.attempt + 1)
+        .returning(JOB.c.attempt)
     )
 
 

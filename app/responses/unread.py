@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from app.capture import Asked, Form, Reading, read_body
+from app.model.errors import UsageError
 from app.model.ids import DatasetId, EndpointId, JobId, ResponseId, WorkerId
 from app.model.lease import Lease
 from app.responses import statements
@@ -35,6 +36,13 @@ def prompt_text(messages: str) -> str:
     return "\n".join(message["content"] for message in json.loads(messages))
 
 
+def _form(text: str) -> Form:
+    try:
+        return Form(text)
+    except ValueError as error:
+        raise UsageError(f"A body has the form {text!r}, of which this version knows nothing.") from error
+
+
 async def orphaned(store: Store) -> list[ResponseId]:
     """Unread responses whose worker is gone. Reading one twice is harmless: the second reading changes nothing."""
     async with store.snapshot() as reads:
@@ -63,7 +71,7 @@ async def load_bodies(store: Store, responses: Iterable[ResponseId], reader: Wor
                 thinking=None if row.expected else False,
                 profile=row.profile,
                 prompt=prompt_text(row.messages),
-                form=Form(row.form),
+                form=_form(row.form),
             ),
             latency_ms=None if row.requested_ms is None else row.received_ms - row.requested_ms,
             endpoint=None if row.endpoint_id is None else EndpointId(row.endpoint_id),

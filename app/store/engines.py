@@ -13,7 +13,6 @@ BUSY_TIMEOUT_MS = 30_000
 WAL_LIMIT = 64 * 2**20
 
 _WRITER_PRAGMAS = (
-    f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}",
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",  # affordable because answers are committed in groups
     "PRAGMA foreign_keys=ON",
@@ -34,10 +33,17 @@ _READER_PRAGMAS = (
 )
 
 
-def writing_engine(place: Place) -> AsyncEngine:
+# What SQLite wants while tables are made anew (sqlite.org/lang_altertable.html, 7): a table that is dropped takes no
+# rows of others along, and one that is renamed is not looked for in views that have lost it for a moment.
+_UPGRADE_PRAGMAS = ("PRAGMA foreign_keys=OFF", "PRAGMA legacy_alter_table=ON")
+
+
+def writing_engine(place: Place, busy_timeout_ms: int = BUSY_TIMEOUT_MS, *, upgrades: bool = False) -> AsyncEngine:
     """One connection; every transaction takes the write lock at once, so that none is lost to a late upgrade."""
     engine = create_async_engine(_url(place), poolclass=StaticPool)
-    _configure(engine, (*_WRITER_PRAGMAS, f"PRAGMA wal_autocheckpoint={_autocheckpoint()}"), "BEGIN IMMEDIATE")
+    patience = f"PRAGMA busy_timeout={busy_timeout_ms}"
+    more = [f"PRAGMA wal_autocheckpoint={_autocheckpoint()}", *(_UPGRADE_PRAGMAS if upgrades else ())]
+    _configure(engine, (patience, *_WRITER_PRAGMAS, *more), "BEGIN IMMEDIATE")
     return engine
 
 

@@ -32,7 +32,15 @@ _BY_NAME = {
 
 def classify(error: DBAPIError | OverflowError | UnicodeEncodeError) -> Fault:
     """The kind of `error`; what is not known by name is the row's own fault."""
-    name = str(getattr(getattr(error, "orig", None), "sqlite_errorname", ""))
+    return _classify(str(getattr(getattr(error, "orig", None), "sqlite_errorname", "")), error)
+
+
+def classify_driver(error: BaseException) -> Fault:
+    """The same for an error of SQLite's module itself."""
+    return _classify(str(getattr(error, "sqlite_errorname", "")), error)
+
+
+def _classify(name: str, error: BaseException) -> Fault:
     for prefix, fault in _BY_NAME.items():
         if name.startswith(prefix):
             return fault

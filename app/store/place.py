@@ -20,6 +20,7 @@ NETWORK_FILE_SYSTEMS = frozenset([
 
 _ESCAPED = re.compile(rb"\\([0-7]{3})")  # how mountinfo writes a blank, a tab, a line end and a backslash
 
+
 _open_here: dict[tuple[int, int], int] = {}  # (device, inode) -> stores open in this process
 
 
@@ -34,13 +35,33 @@ class Place:
         """The folder of the workers' lock files."""
         return self.path.with_name(self.path.name + ".workers")
 
+    @property
+    def wal(self) -> Path:
+        """SQLite's log beside the file: committed rows that are not in the file yet."""
+        return self.path.with_name(self.path.name + "-wal")
+
+    @property
+    def shared_memory(self) -> Path:
+        """The index of the WAL; SQLite makes it anew."""
+        return self.path.with_name(self.path.name + "-shm")
+
+    @property
+    def backups(self) -> Path:
+        """The folder of backups that were given no other place."""
+        return self.path.with_name(self.path.name + ".backups")
+
+    @property
+    def spool(self) -> Path:
+        """The folder of answers that could not be committed yet."""
+        return self.path.with_name(self.path.name + ".spool")
+
     def size(self) -> int:
         """Bytes of the file and its WAL, from `stat`: opening either would drop SQLite's locks."""
         return _size(self.path) + self.wal_size()
 
     def wal_size(self) -> int:
         """Bytes of the WAL alone."""
-        return _size(self.path.with_name(self.path.name + "-wal"))
+        return _size(self.wal)
 
 
 def _size(file: Path) -> int:
@@ -103,6 +124,17 @@ def _check_present(place: Place, *, create: bool) -> None:
             f"{place.path} or its folder cannot be written by this user. SQLite needs both, even to read a live store."
         )
     _check_header(place, create=create)
+    _check_wal(place)
+
+
+def _check_wal(place: Place) -> None:
+    """Refuse a store whose WAL was removed. SQLite makes the WAL before its index and removes it after that."""
+    index, wal = place.shared_memory.exists, place.wal.exists
+    if index() and not wal() and index() and not wal():  # twice: another process may be closing or opening it just now
+        raise IntegrityFailure(
+            f"{place.wal} was removed: the rows that were committed last were in it. Put it back or restore a backup. "
+            f"To go on without those rows, remove {place.shared_memory.name} too."
+        )
 
 
 def _check_header(place: Place, *, create: bool) -> None:
@@ -120,6 +152,20 @@ def _check_header(place: Place, *, create: bool) -> None:
     if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
         raise UsageError(
             f"{place.path} is a database of another program, and nothing in it was touched. --db names another file."
+        )
+    _check_length(place, header)
+
+
+def _check_length(place: Place, header: bytes) -> None:
+    """Refuse a file that is shorter than its own header says; with a WAL beside it, the rest may lie there."""
+    if place.wal.exists() and place.wal.stat().st_size:
+        return
+    page = int.from_bytes(header[16:18], "big")
+    pages = int.from_bytes(header[28:32], "big")
+    whole, found = (65536 if page == 1 else page) * pages, place.path.stat().st_size
+    if header[24:28] == header[92:96] and found < whole:  # the count is only valid where these two agree
+        raise IntegrityFailure(
+            f"{place.path} is cut off: {found:,} of {whole:,} bytes are there. Restore it from a backup."
         )
 
 
@@ -140,11 +186,12 @@ def _unescaped(code: re.Match[bytes]) -> bytes:
     return bytes([int(code[1], 8)])
 
 
-def opened(place: Place) -> None:
-    """Note that this process holds connections to the place; see `_check_present`."""
+def opened(place: Place) -> tuple[int, int]:
+    """Note that this process holds connections to the place, see `_check_present`; the file that they are on."""
     facts = place.path.stat()
     key = (facts.st_dev, facts.st_ino)
     _open_here[key] = _open_here.get(key, 0) + 1
+    return key
 
 
 def closed(place: Place) -> None:

@@ -39,15 +39,21 @@ def refuse_other(found: str | None) -> None:
     """Refuse every schema version but this program's own, naming the way out."""
     if found == NEWEST:
         return
+    refuse_unknown(found)
+    raise UsageError(
+        f"The store has the older schema {found}; this version needs {NEWEST}. "
+        "Stop all workers, then upgrade it with `thinkledger migrate`."
+    )
+
+
+def refuse_unknown(found: str | None) -> None:
+    """Refuse a version that this program can neither use nor upgrade."""
     if found is None:
         raise IntegrityFailure("The store has tables but no schema version. Restore it from a backup.")
     from app.store.migrations import known
 
-    if found in known():
-        raise UsageError(
-            f"The store has the older schema {found}; this version needs {NEWEST}. "
-            "Stop all workers, then upgrade it with `thinkledger migrate`."
-        )
+    if found == NEWEST or found in known():
+        return
     raise UsageError(
         f"The store has the schema {found}, which is newer than this version knows ({NEWEST}). "
         "Upgrade thinkledger on this machine."

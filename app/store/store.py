@@ -1,5 +1,6 @@
 """A store that is open: its writer, its readers, its clock."""
 
+import math
 import os
 import time
 import uuid
@@ -14,14 +15,16 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.model.errors import ThinkledgerError
 from app.store import library, schema
 from app.store import place as places
 from app.store.checkpoint import checkpoint
-from app.store.engines import reading_engine, writing_engine
+from app.store.engines import BUSY_TIMEOUT_MS, reading_engine, writing_engine
 from app.store.faults import as_error, classify
 from app.store.place import Place
 from app.store.tables import META
 from app.store.transaction import Reads
+from app.store.watch import Watch
 from app.store.writer import Operation, Writer
 
 Item = TypeVar("Item")
@@ -43,19 +46,30 @@ class Store:
     now_ms: Callable[[], int]
     _writer: Writer
     _reader: AsyncEngine
+    _watch: Watch
 
-    async def write(self, operation: Operation[Item, Result], item: Item, *, first: bool = False) -> Result:
-        """Run `operation` on `item` in the writer's next group; returns after its commit."""
-        return await self._writer.do(operation, item, first=first)
+    async def write(
+        self, operation: Operation[Item, Result], item: Item, *, first: bool = False, hold_s: float = math.inf
+    ) -> Result:
+        """Run `operation` on `item` in the writer's next group; returns after its commit.
+
+        A patient store holds it while nothing can be committed, for `hold_s` at most; then the trouble is raised.
+        """
+        return await self._writer.do(operation, item, first=first, hold_s=hold_s)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Reads]:
         """One consistent view of what is committed. Keep it short: an open one pins the WAL."""
+        self._watch.check()  # a new connection would be to the other file, and at its end bring our WAL into that
         try:
             async with self._reader.connect() as connection:
                 yield Reads(connection)
         except DBAPIError as error:
             raise as_error(classify(error), error) from error
+
+    def check_files(self) -> None:
+        """Raise where the file that is open is no longer the one at its path. Every write checks this by itself."""
+        self._watch.check()
 
     async def seq(self) -> int:
         """The number of the newest transaction that changed rows."""
@@ -69,17 +83,18 @@ async def open_store(
     *,
     create: bool = False,
     patient: bool = False,
+    busy_timeout_ms: int = BUSY_TIMEOUT_MS,
     now_ms: Callable[[], int] = wall_ms,
-    on_trouble: Callable[[str], None] = lambda _text: None,
+    on_trouble: Callable[[ThinkledgerError | None], None] = lambda _error: None,
 ) -> AsyncIterator[Store]:
     """Open the store that `db` names; with `create`, an empty one is made where there is none.
 
     Raises, and creates nothing, for a file that is not ours, another schema, a folder that cannot be written and a
-    network file system. Everything asked of the writer is committed before this ends.
+    network file system. Everything asked of the writer is committed before this ends, unless the store is in trouble.
     """
     place = places.locate(db)
     places.check(place, create=create)
-    writing = writing_engine(place)
+    writing = writing_engine(place, busy_timeout_ms)
     reading = reading_engine(place)
     try:
         if not place.path.exists():
@@ -88,11 +103,12 @@ async def open_store(
         try:
             store_id, epoch = await _prepare(reading, writing, now_ms)
             between = None if library.is_fixed() else partial(checkpoint, writing, place)
-            writer = Writer(writing, now_ms, patient=patient, on_trouble=on_trouble, between=between)
+            watch = Watch(place)
+            writer = Writer(writing, now_ms, patient=patient, on_trouble=on_trouble, guard=watch.check, between=between)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(writer.run)
                 try:
-                    yield Store(place, store_id, epoch, now_ms, writer, reading)
+                    yield Store(place, store_id, epoch, now_ms, writer, reading, watch)
                 finally:
                     writer.close()
         finally:

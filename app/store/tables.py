@@ -17,6 +17,7 @@ from sqlalchemy import (
 from sqlmodel import Field, SQLModel
 
 from app.model.found import Found
+from app.model.limits import DEATHS_BEFORE_ALONE
 from app.model.states import JobState
 from app.model.verdicts import Verdict
 
@@ -66,6 +67,8 @@ class Meta(SQLModel, table=True):
     seq: int = _integer(0)  # grows by one in every transaction that changes rows
     epoch: int = _integer(0)  # a restore writes a new one, which makes every older lease void
     parser_version: int = _integer(0)  # the newest parser that wrote readings here
+    backup_ms: int | None = _integer(null=True)  # when the newest backup was finished
+    backup_seq: int | None = _integer(null=True)  # what it holds: everything up to this number
 
 
 class Dataset(SQLModel, table=True):
@@ -186,15 +189,17 @@ class Job(SQLModel, table=True):
         CheckConstraint("(state = 'leased') = (lease_deadline_ms IS NOT NULL)", name="leased_until"),
         CheckConstraint("(state = 'waiting') = (due_ms IS NOT NULL)", name="waiting_until"),
         CheckConstraint(
-            "state <> 'done' OR (verdict IS NOT NULL AND finished_ms IS NOT NULL)", name="done_has_a_verdict"
+            "state <> 'done' OR (verdict IS NOT NULL AND expected IS NOT NULL AND finished_ms IS NOT NULL)",
+            name="done_has_a_verdict",
         ),
         CheckConstraint(
             "state <> 'failed' OR (cause IS NOT NULL AND finished_ms IS NOT NULL)", name="failed_has_a_cause"
         ),
-        CheckConstraint("attempt >= 0 AND tries >= 0 AND expiries >= 0", name="job_counts"),
+        CheckConstraint("attempt >= 0 AND tries >= 0 AND expiries >= 0 AND deaths >= 0", name="job_counts"),
         CheckConstraint(_one_of("found", Found), name="job_found"),
         Index("job_sample", "sample_ref"),
         _partial("job_ready", "state = 'ready'", "dataset_id", "rank", "id"),
+        _partial("job_alone", f"state = 'ready' AND deaths >= {DEATHS_BEFORE_ALONE}", "dataset_id", "rank", "id"),
         _partial("job_waiting", "state = 'waiting'", "dataset_id", "due_ms"),
         _partial("job_leased", "state = 'leased'", "lease_worker", "lease_deadline_ms"),
         # Lists: each filter and each order finds its rows at once, at any number of jobs.
@@ -218,6 +223,7 @@ class Job(SQLModel, table=True):
     attempt: int = _integer(0)  # the fence: grows at every claim, and only there
     tries: int = _integer(0)  # counted failures
     expiries: int = _integer(0)  # leases that ended with their holder's death or deadline
+    deaths: int = _integer(0)  # deaths of an endpoint with this job in flight; from the third on it is asked alone
     lease_worker: int | None = _to("worker.id", null=True)
     lease_deadline_ms: int | None = _integer(null=True)
     leased_ms: int | None = _integer(null=True)  # when it was last claimed
@@ -375,7 +381,12 @@ class Failed(SQLModel, table=True):
     """One failed attempt. All are kept, with what came of the body."""
 
     __tablename__ = "failure"
-    __table_args__ = (Index("failure_job", "job_id", "attempt"), Index("failure_time", "group_id", "at_ms"), STRICT)
+    __table_args__ = (
+        Index("failure_job", "job_id", "attempt"),
+        Index("failure_time", "group_id", "at_ms"),
+        Index("failure_response", "response_id"),  # without it the deletion of a response looks at every failure
+        STRICT,
+    )
     id: int = _key()
     job_id: int = _to("job.id")
     attempt: int = _integer()

@@ -5,6 +5,7 @@ commits had committed. So nobody else writes: callers send work and wait, and th
 A caller is answered after the commit of its group, never before.
 """
 
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ Result = TypeVar("Result")
 Operation = Callable[[Tx, Sequence[Item]], Awaitable[Sequence[Result]]]
 
 GROUP = 256  # requests that one transaction takes at most
-_PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0)  # the last one again and again
 _ROW_ERRORS = (OverflowError, UnicodeEncodeError, ThinkledgerError)
 
 
@@ -31,6 +32,7 @@ _ROW_ERRORS = (OverflowError, UnicodeEncodeError, ThinkledgerError)
 class _Request:
     operation: Operation[Any, Any]
     item: Any
+    until_s: float  # of the event loop's clock: from then on it is held no longer
     done: anyio.Event = field(default_factory=anyio.Event)
     result: Any = None
     error: BaseException | None = None
@@ -39,8 +41,10 @@ class _Request:
 class Writer:
     """Turns single requests into groups, and each group into one transaction.
 
-    `patient`: a group that meets a busy store or a full disk is held and tried again until it goes through, and
-    `on_trouble` is told; otherwise its callers get the error at once. `between` runs after each group.
+    `patient`: a group that meets a busy store or a full disk is held and tried again until it goes through, or until
+    the writer is closed; otherwise its callers get the error at once. `on_trouble` is told at each failure, and with
+    None once it is over. `guard` runs in front of each transaction and raises where nothing may be written any more;
+    `between` runs after each group.
     """
 
     def __init__(
@@ -49,24 +53,33 @@ class Writer:
         now_ms: Callable[[], int],
         *,
         patient: bool,
-        on_trouble: Callable[[str], None],
+        on_trouble: Callable[[ThinkledgerError | None], None],
+        guard: Callable[[], None] = lambda: None,
         between: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._engine = engine
         self._now_ms = now_ms
         self._patient = patient
         self._on_trouble = on_trouble
+        self._guard = guard
         self._between = between
         self._queue: deque[_Request] = deque()
         self._wake = anyio.Event()
         self._closing = False
+        self._troubled = False  # the latest transaction met trouble of the store
         self._broken: BaseException | None = None  # nothing asked from now on is written
 
-    async def do(self, operation: Operation[Item, Result], item: Item, *, first: bool = False) -> Result:
-        """Run `operation` on `item` in the next group; returns after its commit. `first` overtakes the queue."""
+    async def do(
+        self, operation: Operation[Item, Result], item: Item, *, first: bool = False, hold_s: float = math.inf
+    ) -> Result:
+        """Run `operation` on `item` in the next group; returns after its commit. `first` overtakes the queue.
+
+        While nothing can be committed it is held for `hold_s` at most: then the store's trouble is raised, and it is
+        not committed later either.
+        """
         if self._broken is not None:
             raise self._broken
-        request = _Request(operation, item)
+        request = _Request(operation, item, anyio.current_time() + hold_s)
         if first:
             self._queue.appendleft(request)
         else:
@@ -79,7 +92,7 @@ class Writer:
         return result
 
     def close(self) -> None:
-        """Let `run` end once everything that was asked for is committed."""
+        """Let `run` end once everything that was asked for is committed, or cannot be."""
         self._closing = True
         self._wake.set()
 
@@ -123,17 +136,37 @@ class Writer:
     async def _commit(self, group: list[_Request]) -> BaseException | None:
         """One transaction for the group, again and again while the trouble is the store's and we are patient."""
         pauses = iter(_PAUSES_S)
-        while True:
+        while group:
+            self._guard()
             try:
                 await self._transaction(group)
             except (DBAPIError, *_ROW_ERRORS) as error:
                 fault = _fault_of(error)
                 if fault in (Fault.ROW, Fault.DAMAGED) or not self._patient:
                     return error
-                self._on_trouble(f"{as_error(fault, error)} {len(group)} writes are held and tried again.")
+                self._troubled = True
+                self._on_trouble(_for_caller(error))
+                if self._closing:
+                    return error
+                self._withdraw(group, error)
                 await anyio.sleep(next(pauses, _PAUSES_S[-1]))
             else:
-                return None
+                self._note_success()
+                break
+        return None
+
+    def _note_success(self) -> None:
+        if self._troubled:
+            self._troubled = False
+            self._on_trouble(None)
+
+    def _withdraw(self, group: list[_Request], error: BaseException) -> None:
+        """Tell those who wait no longer, in the group and behind it, what keeps them from being committed."""
+        now_s = anyio.current_time()
+        late = [request for request in (*group, *self._queue) if request.until_s <= now_s]
+        group[:] = [request for request in group if request.until_s > now_s]
+        self._queue = deque(request for request in self._queue if request.until_s > now_s)
+        answer(late, _for_caller(error))
 
     async def _transaction(self, group: list[_Request]) -> None:
         async with self._engine.begin() as connection:
@@ -165,7 +198,7 @@ def _fault_of(error: BaseException) -> Fault:
     return Fault.ROW
 
 
-def _for_caller(error: BaseException) -> BaseException:
+def _for_caller(error: BaseException) -> ThinkledgerError:
     """A foreign error is translated once, here; our own goes through as it is."""
     if isinstance(error, ThinkledgerError):
         return error

@@ -154,6 +154,8 @@ def upgrade() -> None:
         sa.Column("seq", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("epoch", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("parser_version", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("backup_ms", sa.Integer(), nullable=True),
+        sa.Column("backup_seq", sa.Integer(), nullable=True),
         sa.CheckConstraint("id = 1", name="one_row"),
         sa.PrimaryKeyConstraint("id"),
         sqlite_strict=True,
@@ -406,6 +408,7 @@ def upgrade() -> None:
         sa.Column("attempt", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("tries", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("expiries", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("deaths", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("lease_worker", sa.Integer(), nullable=True),
         sa.Column("lease_deadline_ms", sa.Integer(), nullable=True),
         sa.Column("leased_ms", sa.Integer(), nullable=True),
@@ -426,7 +429,8 @@ def upgrade() -> None:
         sa.CheckConstraint("(state = 'leased') = (lease_worker IS NOT NULL)", name="leased_by_somebody"),
         sa.CheckConstraint("(state = 'waiting') = (due_ms IS NOT NULL)", name="waiting_until"),
         sa.CheckConstraint(
-            "state <> 'done' OR (verdict IS NOT NULL AND finished_ms IS NOT NULL)", name="done_has_a_verdict"
+            "state <> 'done' OR (verdict IS NOT NULL AND expected IS NOT NULL AND finished_ms IS NOT NULL)",
+            name="done_has_a_verdict",
         ),
         sa.CheckConstraint(
             "state <> 'failed' OR (cause IS NOT NULL AND finished_ms IS NOT NULL)", name="failed_has_a_cause"
@@ -436,7 +440,7 @@ def upgrade() -> None:
             "verdict IN ('captured_field', 'split_from_content', 'none_expected', 'missing', 'truncated', 'leaked', 'malformed')",
             name="job_verdict",
         ),
-        sa.CheckConstraint("attempt >= 0 AND tries >= 0 AND expiries >= 0", name="job_counts"),
+        sa.CheckConstraint("attempt >= 0 AND tries >= 0 AND expiries >= 0 AND deaths >= 0", name="job_counts"),
         sa.CheckConstraint("found IN ('field', 'tag', 'both', 'neither')", name="job_found"),
         sa.ForeignKeyConstraint(
             ["dataset_id"],
@@ -454,6 +458,14 @@ def upgrade() -> None:
         sa.UniqueConstraint("dataset_id", "ordinal", "replica", name="job_order"),
         sa.UniqueConstraint("dataset_id", "sample_id", "replica", name="job_name"),
         sqlite_strict=True,
+    )
+    op.create_index(
+        "job_alone",
+        "job",
+        ["dataset_id", "rank", "id"],
+        unique=False,
+        sqlite_where=sa.text("state = 'ready' AND deaths >= 3"),
+        postgresql_where=sa.text("state = 'ready' AND deaths >= 3"),
     )
     op.create_index(
         "job_cause_order",
@@ -615,6 +627,7 @@ def upgrade() -> None:
         sqlite_strict=True,
     )
     op.create_index("failure_job", "failure", ["job_id", "attempt"], unique=False)
+    op.create_index("failure_response", "failure", ["response_id"], unique=False)
     op.create_index("failure_time", "failure", ["group_id", "at_ms"], unique=False)
     op.create_table(
         "reading",

@@ -323,6 +323,7 @@ def request_for(target: Path) -> ExportRequest:
 async def test_a_file_that_does_not_hold_what_was_written_is_not_put_in_place(tmp_path: Path) -> None:
     target = tmp_path / "d.jsonl"
     made = Part(request_for(target), target)
+    made.begin()
     made.sink.write([b'{"n":1}\n'] * 100)
     with made.path.open("ab") as other:
         other.write(b"x" * 2000)

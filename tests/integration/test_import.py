@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 import zstandard
 from sqlalchemy import ColumnElement, func, select
 
-from app.intake import chunks, statements
+from app.intake import chunks, rejects, statements
 from app.intake.dry_run import DryRun, to_json
 from app.intake.importing import import_file
 from app.intake.lines import open_lines
@@ -131,7 +132,7 @@ def test_every_reject_names_its_line_and_its_reason(tmp_path: Path, file: Path) 
     assert (report.rejects.stat().st_mode & 0o777) == 0o600
     file.write_bytes(prompts(["good"]))
     assert take(tmp_path, file).rejects is None
-    assert not (tmp_path / "rows.jsonl.rejects.jsonl").exists()
+    assert len(report.rejects.read_bytes().splitlines()) == len(written)
 
 
 def test_importing_a_file_again_changes_nothing(tmp_path: Path, file: Path) -> None:
@@ -188,6 +189,13 @@ def test_a_prompt_id_repeats_by_design(tmp_path: Path, file: Path) -> None:
     assert take(tmp_path, file).added == 0
     file.write_bytes(lines(*reversed(rows)))
     assert take(tmp_path, file).added == 0
+
+
+def test_an_id_means_its_first_content_even_where_a_prompt_id_is_the_same_word(tmp_path: Path, file: Path) -> None:
+    file.write_bytes(lines({"id": "p", "prompt": "a"}, {"id": "p", "prompt": "b"}, {"prompt_id": "p", "prompt": "b"}))
+    assert take(tmp_path, file).reasons == {"conflicting_id": 1}
+    again = take(tmp_path, file)
+    assert (again.added, again.reasons) == (0, {"conflicting_id": 1})
 
 
 def test_many_equal_rows_are_many_jobs_and_stay_so(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +327,7 @@ def test_settings_said_again_must_be_the_stored_ones(tmp_path: Path, file: Path)
     [
         ("d", "absent.jsonl", NotFound),
         ("d", ".", UsageError),
-        ("d", "rows.parquet", UsageError),
+        ("d", "rows.xlsx", UsageError),
         ("d", "store/t.db", Refused),
         ("../d", "rows.jsonl", UsageError),
         ("d\n", "rows.jsonl", UsageError),
@@ -329,7 +337,7 @@ def test_what_cannot_be_meant_changes_nothing(
     tmp_path: Path, file: Path, name: str, path: str, kind: type[Exception]
 ) -> None:
     file.write_bytes(prompts(["a"]))
-    (tmp_path / "rows.parquet").touch()
+    (tmp_path / "rows.xlsx").touch()
     with pytest.raises(BaseExceptionGroup) as raised:
         take(tmp_path, tmp_path / path, name=name)
     assert raised.group_contains(kind)
@@ -373,16 +381,24 @@ def test_rows_that_are_not_allowed_to_guess_their_id_are_refused(tmp_path: Path,
     assert (names(tmp_path), report.reasons) == (["k"], {"no_id": 1})
 
 
-def test_rejects_of_a_link_or_a_folder_that_cannot_be_written_go_elsewhere(tmp_path: Path, file: Path) -> None:
+def test_rejects_of_a_link_or_a_folder_that_cannot_be_written_go_elsewhere(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file.write_bytes(b"?\n")
     victim = tmp_path / "victim"
     victim.write_text("mine")
     beside = tmp_path / "rows.jsonl.rejects.jsonl"
     beside.symlink_to(victim)
-    assert take(tmp_path, file).rejects == beside
-    assert (victim.read_text(), beside.is_symlink()) == ("mine", False)
-    beside.unlink()
-    beside.mkdir()  # stands for a folder without write access, which root does not know
+    assert take(tmp_path, file).rejects == tmp_path / "rows.jsonl.rejects.2.jsonl"
+    assert (victim.read_text(), beside.is_symlink()) == ("mine", True)
+    opened = os.open
+
+    def refuse(path: Path, flags: int, mode: int) -> int:  # a folder without write access, which root does not know
+        if Path(path).parent == tmp_path:
+            raise PermissionError(13, "Permission denied")
+        return opened(path, flags, mode)
+
+    monkeypatch.setattr(rejects.os, "open", refuse)
     assert take(tmp_path, file).rejects == tmp_path / "store" / "rows.jsonl.rejects.jsonl"
 
 

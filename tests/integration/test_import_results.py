@@ -74,21 +74,25 @@ def test_what_is_wrong_is_said_of_each_row(product: Product) -> None:
 
 
 def test_the_same_file_again_changes_nothing(product: Product) -> None:
-    rows = [row("a"), row("b", "no thought"), row("c", finish_reason=None)]
-    bring(product, *rows, code=6)
+    aborted = row("f", "half", finish_reason="abort")
+    rows = [row("a"), row("b", "no thought"), row("c", finish_reason=None), aborted, row("f", "x", finish_reason=None)]
+    rows.append(row("f"))  # asked again until it was answered
+    assert bring(product, *rows, code=6)["present"] == 2
     before = (
         product.rows("SELECT * FROM job"),
         product.rows("SELECT id FROM response"),
         product.value("SELECT seq FROM meta"),
     )
     report = bring(product, *rows)
-    assert (report["added"], report["present"], report["rejected"], report["results"]) == (0, 3, 0, {})
+    assert (report["added"], report["present"], report["rejected"], report["results"]) == (0, 6, 0, {})
     after = (
         product.rows("SELECT * FROM job"),
         product.rows("SELECT id FROM response"),
         product.value("SELECT seq FROM meta"),
     )
     assert after == before
+    report = bring(product, *rows, aborted, row("f"), code=6)
+    assert (report["present"], report["reasons"]) == (6, {"duplicate_id": 2})
 
 
 def test_results_fill_the_jobs_of_prompts_that_are_there_already(product: Product) -> None:
@@ -102,6 +106,12 @@ def test_results_fill_the_jobs_of_prompts_that_are_there_already(product: Produc
     report = bring(product, row("a", " another</think>one"), name="other.jsonl", code=6)
     assert report["reasons"] == {"answered": 1}
     product.check_invariants()
+
+
+def test_a_prompt_and_its_result_in_one_file_are_the_same_again(product: Product) -> None:
+    prompt = {key: row("a")[key] for key in ("sample_id", "messages")}
+    assert bring(product, prompt, row("a"))["present"] == 1
+    assert bring(product, prompt, row("a"))["present"] == 2
 
 
 def test_thinking_that_was_off_is_said_with_the_dataset(product: Product) -> None:

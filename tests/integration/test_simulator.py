@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -304,6 +305,36 @@ def test_a_dead_scheduler_shows_in_health_alone(simulator: Simulator) -> None:
     assert send(simulator, "GET", "/v1/models").status == 200
     with ask_and_wait(simulator):
         simulator.wait_until(lambda stats: stats["busy"] == 1)
+
+
+def test_an_outage_cuts_and_refuses_and_keeps_the_counts(simulator: Simulator) -> None:
+    assert ask(simulator).status == 200
+    simulator.play("hang")
+    with ask_and_wait(simulator) as waiting:
+        simulator.wait_until(lambda stats: stats["busy"] == 1)
+        simulator.outage(0.5)
+        assert waiting.recv(1) == b""
+    with pytest.raises(ConnectionRefusedError):
+        send(simulator, "GET", "/health")
+    while True:
+        with suppress(ConnectionRefusedError):
+            stats = simulator.stats()
+            break
+    assert (stats["requests"], stats["answers"], stats["aborted"], stats["open"]) == (2, 1, 1, 0)
+    simulator.play("sglang")
+    assert ask(simulator).status == 200
+
+
+def test_an_outage_of_no_time_is_refused(simulator: Simulator) -> None:
+    for seconds in (0, -1, 1e9):
+        with pytest.raises(ValueError, match="seconds"):
+            simulator.outage(seconds)
+
+
+def test_a_busy_server_may_say_for_how_long_or_not(simulator: Simulator) -> None:
+    for persona, waits in (("http_429_bare", False), ("http_503_wait", True)):
+        simulator.play(persona)
+        assert ("retry-after" in ask(simulator).headers) == waits
 
 
 def test_reasoning_is_lost_after_so_many_answers(simulator: Simulator) -> None:

@@ -116,6 +116,8 @@ def test_no_file_names_a_registry_or_a_path_of_one_machine() -> None:
     )
     found = []
     for name in tracked():
+        if name.startswith("tests/cases/"):
+            continue  # public rows, verbatim: their texts speak of folders
         text = (ROOT / name).read_bytes().decode(errors="replace")
         found += [f"{name}: {hit[0]}" for hit in forbidden.finditer(text)]
     assert found == []

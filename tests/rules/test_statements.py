@@ -27,7 +27,7 @@ SMALL = {
 KEYED = {"bucket", "event", "failure_group", "triage", "reasoning_length", "worker_minute"}  # read by a key alone
 
 # Partial indexes: each holds the jobs of one state only.
-PARTIAL = re.compile(r"USING (?:COVERING )?INDEX (?:job_ready|job_waiting|job_leased)\b")
+PARTIAL = re.compile(r"USING (?:COVERING )?INDEX (?:job_ready|job_alone|job_waiting|job_leased)\b")
 
 
 def modules() -> Iterator[ModuleType]:

@@ -1,6 +1,7 @@
 """A store with samples and answers in it, filled through the operations that a worker uses."""
 
 import json
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -192,12 +193,12 @@ async def every_kind(at: Filled, name: str = "d") -> DatasetId:
 
 
 @asynccontextmanager
-async def filled(path: Path) -> AsyncIterator[Filled]:
-    """A new store at `path` with a registered worker and a known endpoint."""
+async def filled(path: Path, **options: Any) -> AsyncIterator[Filled]:
+    """A store at `path`, made if need be, with a registered worker and a known endpoint."""
     clock = Clock()
-    async with open_store(str(path), create=True, now_ms=clock.now_ms) as store:
+    async with open_store(str(path), create=True, now_ms=clock.now_ms, **options) as store:
         number = next(_numbers)
-        who = Registration(f"u{number}", "gpu", "host", 4242, "boot", "0.1.0", slots=8, ttl_ms=60_000)
+        who = Registration(f"u{os.getpid()}-{number}", "gpu", "host", 4242, "boot", "0.1.0", slots=8, ttl_ms=60_000)
         worker = await store.write(register, who)
         identity = EndpointIdentity("http://server:30000/v1", "kimi", {"version": "0.5.23"})
         yield Filled(store, clock, worker, await store.write(see, identity))

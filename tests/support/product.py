@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,11 @@ class Product:
 
     def start_worker(self, url: str, *arguments: str, preflight: bool = False) -> "RunningWorker":
         skip = [] if preflight else ["--skip-preflight"]
-        return RunningWorker([*_COMMAND, "worker", "start", "--endpoint", url, *skip, *arguments], self.folder)
+        return self.start("worker", "start", "--endpoint", url, *skip, *arguments)
+
+    def start(self, *arguments: str, through: Sequence[str] = (), **variables: str) -> "RunningWorker":
+        """Any command as a process; `through` starts it in another way, `variables` join its environment."""
+        return RunningWorker([*(through or _COMMAND), *arguments], self.folder, **variables)
 
     def finish(self, url: str, *arguments: str, code: int = 0, preflight: bool = False) -> str:
         """A worker until nothing is left; what it said."""
@@ -94,10 +98,11 @@ class Product:
 class RunningWorker:
     """A worker process; what it says is kept."""
 
-    def __init__(self, command: list[str], folder: Path) -> None:
+    def __init__(self, command: list[str], folder: Path, **variables: str) -> None:
         self.log = folder / f"worker-{time.monotonic_ns()}.log"
         with self.log.open("wb") as out:
-            self.process = subprocess.Popen(command, cwd=folder, env=environment(), stdout=out, stderr=out)
+            surroundings = environment() | variables
+            self.process = subprocess.Popen(command, cwd=folder, env=surroundings, stdout=out, stderr=out)
 
     def said(self) -> str:
         return self.log.read_text(errors="replace")

@@ -90,6 +90,10 @@ class Simulator:
             changes["persona"] = persona
         return self.call("POST", "/simulator/play", changes)
 
+    def outage(self, seconds: float) -> None:
+        """Be away for so long: connections are cut, new ones refused; counts are kept."""
+        self.call("POST", "/simulator/outage", {"seconds": seconds})
+
     def reset(self) -> dict[str, Any]:
         """Behave and count as if just started."""
         return self.call("POST", "/simulator/reset", {})

@@ -1,4 +1,4 @@
-"""`thinkledger datasets`: list, show, set, pause and resume."""
+"""`thinkledger datasets`: list, show, set, pause, resume and delete."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ import typer
 from app.model.errors import UsageError
 from app.model.exits import Exit
 from worker import cli_context
-from worker.option_values import extra_keys, known_profile
+from worker import dataset_options as options
+from worker.dataset_deletion import delete
 
 if TYPE_CHECKING:
     from app.leasing.datasets import DatasetSettings
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(help="List the datasets; show, set, pause or resume one.", invoke_without_command=True)
+    group = typer.Typer(help="List the datasets; show, set, pause, resume or delete one.", invoke_without_command=True)
     group.callback()(listing)
     group.command("show", help="The settings of one dataset.")(show)
     group.command("set", help="Change the settings of one dataset; jobs that are not asked yet use them.")(change)
     group.command("pause", help="Claim nothing more from a dataset; what is in flight ends.")(pause)
     group.command("resume", help="Take back what holds a dataset.")(resume)
+    group.command("delete", help="Delete a dataset of which a copy is known; refused while it is worked at.")(delete)
     app.add_typer(group, name="datasets")
 
 
@@ -74,36 +76,25 @@ async def _show(db: str, name: str, *, as_json: bool) -> Exit:
 def change(
     ctx: typer.Context,
     name: Name,
-    model: Annotated[str | None, typer.Option(help="The model to ask.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Token limit of an answer.")] = None,
-    temperature: Annotated[float | None, typer.Option(min=0.0, help="Sampling temperature.")] = None,
-    top_p: Annotated[float | None, typer.Option(min=0.0, max=1.0, help="Nucleus sampling.")] = None,
-    thinking: Annotated[
-        str | None, typer.Option(click_type=click.Choice(["on", "off"]), help="Ask for thinking or for none.")
-    ] = None,
-    profile: Annotated[str | None, typer.Option(help="How the model marks its reasoning.")] = None,
-    extra: Annotated[str | None, typer.Option(metavar="JSON", help="Further keys of the request body.")] = None,
-    gate: Annotated[int | None, typer.Option(min=0, help="Answers that the first check looks at; 0: none.")] = None,
-    min_capture: Annotated[
-        float | None, typer.Option(min=0.0, max=1.0, help="Share of them that must hold reasoning.")
-    ] = None,
-    rank: Annotated[int | None, typer.Option(help="Lower is asked first.")] = None,
-    max_attempts: Annotated[int | None, typer.Option(min=1, help="Tries a job may use up.")] = None,
+    model: options.Model = None,
+    max_tokens: options.MaxTokens = None,
+    temperature: options.Temperature = None,
+    top_p: options.TopP = None,
+    thinking: options.Thinking = None,
+    profile: options.Profile = None,
+    extra: options.Extra = None,
+    gate: options.Gate = None,
+    min_capture: options.MinCapture = None,
+    rank: options.Rank = None,
+    max_attempts: options.MaxAttempts = None,
     as_json: AsJson = False,
 ) -> None:
     """Change what is said; the rest stays."""
-    said: dict[str, Any] = {
-        "model": model,
-        "max_tokens": max_tokens,
-        "temperature": temperature,
-        "top_p": top_p,
-        "thinking": None if thinking is None else thinking == "on",
-        "profile": known_profile(profile),
-        "extra": extra_keys(extra),
-        "gate": gate,
-        "min_capture": min_capture,
-    }
-    if all(value is None for value in (*said.values(), rank, max_attempts)):
+    said = options.said(
+        model=model, max_tokens=max_tokens, temperature=temperature, top_p=top_p, thinking=thinking, profile=profile,
+        extra=extra, gate=gate, min_capture=min_capture,
+    )  # fmt: skip
+    if not said and rank is None and max_attempts is None:
         raise UsageError("Say what to change, for example --max-tokens 16384. `datasets show NAME` shows the settings.")
     cli_context.run(
         lambda: _change(cli_context.context(ctx).db, name, said, rank=rank, max_attempts=max_attempts, as_json=as_json)

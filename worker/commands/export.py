@@ -13,6 +13,7 @@ import typer
 from app.model.errors import UsageError
 from app.model.exits import Exit
 from worker import cli_context
+from worker.option_values import PRESETS
 
 if TYPE_CHECKING:
     from app.export.census import Census
@@ -33,6 +34,10 @@ def export(
         str | None,
         typer.Option("--output", "-o", metavar="PATH", help="The file; - is stdout, default ./NAME.jsonl."),
     ] = None,
+    preset: Annotated[
+        str,
+        typer.Option(click_type=click.Choice(PRESETS), help="Which reader the rows are for."),
+    ] = PRESETS[0],
     only: Annotated[
         str | None,
         typer.Option(
@@ -43,6 +48,9 @@ def export(
     zstd: Annotated[bool, typer.Option("--zstd", help="Compress with zstd, as a name in .zst does.")] = False,
     limit: Annotated[int | None, typer.Option(min=0, help="At most so many rows.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an export that was cut off, as of the moment it began.")
+    ] = False,
     allow_incomplete: Annotated[
         bool,
         typer.Option("--allow-incomplete", help="Exit with 0 although rows are not there yet or lost their reasoning."),
@@ -64,17 +72,22 @@ def export(
     if check is not None:
         cli_context.run(lambda: _check(settings.db, check))
         return
+    from app.export.presets import Preset
     from app.export.request import ExportRequest, Only
 
+    if resume and output == STDOUT:
+        raise UsageError("--resume goes on with a file, so it does not go with -o -.")
     packing = _packing(output, gzip=gzip, zstd=zstd)
     requests = [
         ExportRequest(
             dataset=name,
             target=_target(name, output, packing),
+            preset=Preset(preset),
             only=Only(only or Only.CAPTURED),
             packing=packing,
             limit=limit,
             overwrite=overwrite,
+            resume=resume,
             allow_uncaptured=allow_uncaptured,
             require_complete=require_complete,
             manifest=not no_manifest,
@@ -82,10 +95,7 @@ def export(
         for name in _names(dataset, output)
     ]
     talk = _Talk(settings, as_json=as_json, allow_incomplete=allow_incomplete, asked_for_captured=only is not None)
-    try:
-        cli_context.run(lambda: _export(settings.db, requests, talk))
-    except BrokenPipeError:  # `| head` has enough; click would end with 1
-        raise typer.Exit(cli_context.quiet_pipe()) from None
+    cli_context.run(lambda: _export(settings.db, requests, talk))
 
 
 def _names(dataset: list[str] | None, output: str | None) -> list[str]:
@@ -149,10 +159,22 @@ class _Talk:
         from app.export.exporting import Listener
 
         def on_census(census: "Census") -> None:
+            from app.export.presets import SHAPES
+
             for line in _census(census, request):
                 self._say(line)
+            warning = SHAPES[request.preset].warning
+            if warning is not None:
+                self._say(f"warning: {warning}")
 
-        return Listener(on_census, _counting() if self._settings.live_progress else lambda _rows: None)
+        def on_resume(rows: int) -> None:
+            self._say(f"{request.dataset}: goes on after {rows:,} rows of an export that was cut off")
+
+        def on_unrecorded(error: Exception) -> None:
+            cli_context.say(f"The file is whole, but the store could not note it down: {error}")
+
+        on_rows = _counting() if self._settings.live_progress else lambda _rows: None
+        return Listener(on_census, on_resume, on_rows, on_unrecorded)
 
     def is_whole(self, report: "Report") -> bool:
         """Whether nothing is left out that was not asked to be left out."""
@@ -166,15 +188,23 @@ class _Talk:
         if self._as_json:
             self._object(request, report)
             return
+        from app.export.request import packing_of
         from app.progress import wording
+        from app.spool.looking import waiting_words
 
         where = request.target or "stdout"
+        if request.target is not None and packing_of(request.target.name) is not request.packing:
+            self._say(
+                f"{where} holds {request.packing} data although its name does not say so, as --{request.packing} asks."
+            )
         self._say(
             f"{report.written.rows:,} rows, {wording.size(report.written.bytes)} written to {where} "
             f"as of seq {report.census.seq:,}; sha256 {report.written.sha256}"
         )
         if not self.is_whole(report):
             self._say("Exit code 6: rows are left out that nobody asked to leave out (--allow-incomplete makes it 0).")
+        if report.in_spool:
+            self._say(waiting_words(report.in_spool))
         if report.with_tool_calls:
             self._say(f"{report.with_tool_calls:,} rows have a seventh key `tool_calls`: their calls came in a field.")
 
@@ -190,6 +220,7 @@ class _Talk:
             "manifest": None if report.manifest is None else str(report.manifest), "complete": report.complete,
             "seq": report.census.seq, "jobs": report.census.total, "rows": written.rows, "bytes": written.bytes,
             "sha256": written.sha256, "left_out": report.left_out, "with_tool_calls": report.with_tool_calls,
+            "in_spool": report.in_spool,
         }  # fmt: skip
         if request.target is None:
             cli_context.say(json.dumps({"schema": 1} | facts))

@@ -14,7 +14,7 @@ import typer
 from app.model.errors import UsageError
 from app.model.exits import Exit
 from worker import cli_context
-from worker.option_values import extra_keys, known_profile
+from worker import dataset_options as options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,23 +47,17 @@ def import_(
     turns: Annotated[
         str, typer.Option(click_type=_choice("last"), help="last: what comes after the last user turn is asked anew.")
     ] = "last",
-    model: Annotated[str | None, typer.Option(help="The model to ask; without it the endpoint's only one.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Token limit of an answer.")] = None,
-    temperature: Annotated[float | None, typer.Option(min=0.0, help="Sampling temperature.")] = None,
-    top_p: Annotated[float | None, typer.Option(min=0.0, max=1.0, help="Nucleus sampling.")] = None,
-    thinking: Annotated[
-        str | None, typer.Option(click_type=_choice("on", "off"), help="Ask for thinking or for none.")
-    ] = None,
-    profile: Annotated[str | None, typer.Option(help="How the model marks its reasoning, for example think.")] = None,
-    extra: Annotated[str | None, typer.Option(metavar="JSON", help="Further keys of the request body.")] = None,
-    rank: Annotated[int | None, typer.Option(help="Lower is asked first; without it that of the dataset.")] = None,
-    max_attempts: Annotated[int | None, typer.Option(min=1, help="Tries a job may use up; 5 unless set.")] = None,
-    gate: Annotated[
-        int | None, typer.Option(min=0, help="Answers that the first check looks at; 20 unless set.")
-    ] = None,
-    min_capture: Annotated[
-        float | None, typer.Option(min=0.0, max=1.0, help="Share of them that must hold reasoning; 0.95 unless set.")
-    ] = None,
+    model: options.Model = None,
+    max_tokens: options.MaxTokens = None,
+    temperature: options.Temperature = None,
+    top_p: options.TopP = None,
+    thinking: options.Thinking = None,
+    profile: options.Profile = None,
+    extra: options.Extra = None,
+    rank: options.Rank = None,
+    max_attempts: options.MaxAttempts = None,
+    gate: options.Gate = None,
+    min_capture: options.MinCapture = None,
     dedupe: Annotated[bool, typer.Option("--dedupe", help="Drop rows equal to an earlier row of the file.")] = False,
     on_duplicate: Annotated[
         str, typer.Option(click_type=_choice("skip", "error"), help="error: reject rows that are there already.")
@@ -80,24 +74,17 @@ def import_(
     del turns
     if as_jsonl and not dry_run:
         raise UsageError("--jsonl shows rows, so it goes with --dry-run only. --json gives the counts of an import.")
-    said = {
-        "model": model,
-        "max_tokens": max_tokens,
-        "temperature": temperature,
-        "top_p": top_p,
-        "thinking": None if thinking is None else thinking == "on",
-        "profile": known_profile(profile),
-        "extra": extra_keys(extra),
-        "gate": gate,
-        "min_capture": min_capture,
-    }
+    said = options.said(
+        model=model, max_tokens=max_tokens, temperature=temperature, top_p=top_p, thinking=thinking, profile=profile,
+        extra=extra, gate=gate, min_capture=min_capture,
+    )  # fmt: skip
     request = ImportRequest(
         dataset=name,
         path=file,
         reading=Reading(format_, id_field),
         repeats=Repeats(drop=dedupe, refuse=on_duplicate == "error"),
         limit=limit,
-        said={setting: value for setting, value in said.items() if value is not None},
+        said=said,
         max_attempts=max_attempts,
         rank=rank,
     )
@@ -170,6 +157,8 @@ def _summary(report: ImportReport, added: str) -> str:
         lines += _counted("results", report.results)
     if report.uncaptured is not None:
         lines.append(f"results without usable reasoning: {report.uncaptured}")
+    if report.damage is not None:
+        lines.append(f"damaged: {report.damage}; the rows before it are kept")
     if report.rejects is not None:
         lines.append(f"rejected rows: {report.rejects}")
     return "\n".join(lines)

@@ -15,9 +15,11 @@ from app.model.exits import Exit
 from app.model.lease import Cause
 from app.model.states import Event, JobState, sources
 from app.model.verdicts import Verdict
+from app.progress.display import one_line
 from worker import cli_context
 
 if TYPE_CHECKING:
+    from app.leasing.holds import StandingHold
     from app.leasing.retry import Selected, Selection
 
 STATES = [str(state) for state in sources(Event.RETRY)]
@@ -94,6 +96,7 @@ class _Run:
     async def real(self) -> Exit:
         """Ask again, after a person's word."""
         from app.leasing.datasets import dataset_of
+        from app.leasing.holds import standing
         from app.leasing.retry import Retry, retry, select
         from app.store.store import open_store
 
@@ -104,8 +107,17 @@ class _Run:
             if selected.jobs:
                 self._confirm(selected)
             moved = await retry(store, Retry(dataset.id, self.selection, self.max_tokens), selected)
+            holds = [hold for hold in await standing(store) if hold.name == self.name]
         self._show(selected, moved)
+        if holds and moved:
+            self._tell_of(holds)
         return Exit.DONE if moved == selected.jobs else Exit.INCOMPLETE
+
+    def _tell_of(self, holds: list[StandingHold]) -> None:
+        why = "; ".join(f"{hold.kind}: {one_line(hold.reason)}" for hold in holds)
+        cli_context.say(
+            f"{self.name} is held ({why}). Nothing of it is asked before `thinkledger datasets resume {self.name}`."
+        )
 
     def _check(self, selected: Selected) -> None:
         if self.expect is not None and selected.jobs != self.expect:

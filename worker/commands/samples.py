@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.model.errors import NotFound, Refused, UsageError
-from worker import cli_context
+from worker import cli_context, layout
 
 if TYPE_CHECKING:
     from app.progress.sample import Answer, FailedAttempt, SampleView, Texts
@@ -79,8 +79,12 @@ def samples(
         if as_json:
             cli_context.put_json(page_json(page))
             return
+        width = layout.columns()
         for line in page.lines:
-            cli_context.put(json.dumps(line_json(line), ensure_ascii=False) if as_jsonl else _listed(line))
+            if as_jsonl:
+                cli_context.put(json.dumps(line_json(line), ensure_ascii=False))
+            else:
+                cli_context.put("\n".join(_listed(line, width)))
         if not page.lines:
             cli_context.say("No sample matches." if page.searched_all else "No sample matches so far.")
         if page.after is not None:
@@ -89,16 +93,22 @@ def samples(
     cli_context.run(command)
 
 
-def _listed(line: "SampleLine") -> str:
+def _listed(line: "SampleLine", width: int | None) -> Iterator[str]:
+    """One line a sample where there is room for the columns, else its facts and what it says on lines of their own."""
     from app.progress.display import one_line
 
     replica = f"#{line.replica}" if line.replica else ""
     facts = line.verdict if line.state == "done" else line.cause
     sizes = f"{_count(line.reasoning_chars)} + {_count(line.content_chars)} chars" if line.verdict else ""
-    name, preview = f"{one_line(line.sample_id)}{replica}", one_line(line.preview or "")[:60]
-    return (
-        f"{name:24}  {line.state:9}  {facts or '-':18}  {line.finish_reason or '-':10}  {sizes:22}  {preview}".rstrip()
-    )
+    name, preview = f"{one_line(line.sample_id)}{replica}", one_line(line.preview or "")
+    finish = one_line(line.finish_reason or "-")
+    columns = f"{name:24}  {line.state:9}  {facts or '-':18}  {finish:10}  {sizes:22}  "
+    if width is None or len(columns) + 20 <= width:
+        yield f"{columns}{preview[: 60 if width is None else width - len(columns)]}".rstrip()
+        return
+    yield from layout.facts([part for part in (name, line.state, facts, finish, sizes) if part], width, "", "    ")
+    if preview:
+        yield f"    {preview if len(preview) + 4 <= width else preview[: width - 7] + '...'}"
 
 
 def _count(number: int | None) -> str:

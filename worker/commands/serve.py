@@ -40,9 +40,12 @@ def serve(
         raise UsageError("--no-auth and --token-file exclude each other.")
 
     async def command() -> Exit:
+        import uuid
+
         import anyio
 
         from app.gates.evaluating import keep_evaluating
+        from app.leasing import locks
         from app.store.store import open_store
         from app.web.serving import Address, Serving, refuse_open
         from app.web.serving import serve as serve_store
@@ -54,11 +57,14 @@ def serve(
             names = frozenset(name.lower() for name in allowed_host or ())
             asked = Serving(address, token, names)
             _warn(asked)
-            async with anyio.create_task_group() as background:
-                background.start_soon(keep_evaluating, store, f"serve {os.getpid()}", cli_context.say)
-                code = await serve_store(store, asked, lambda url, door: _ready(url, door, open_browser=open_browser))
-                background.cancel_scope.cancel()
-            return code
+            with locks.server(store.place.workers, uuid.uuid4().hex):
+                async with anyio.create_task_group() as background:
+                    background.start_soon(keep_evaluating, store, f"serve {os.getpid()}", cli_context.say)
+                    code = await serve_store(
+                        store, asked, lambda url, door: _ready(url, door, open_browser=open_browser)
+                    )
+                    background.cancel_scope.cancel()
+                return code
 
     cli_context.run(command)
 

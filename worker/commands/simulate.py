@@ -4,11 +4,19 @@ from typing import Annotated
 
 import typer
 
-from app.model.errors import Unavailable
+from app.model.errors import Unavailable, UsageError
+
+# Written out, since importing the simulator would make every help text slower; a test compares them.
+PERSONAS = """
+abort big_body blank_field cut_json disconnect empty_thought error_200 garbage hang health_503
+html_200 http_400 http_401 http_404_model http_413 http_422 http_429 http_500 http_502 http_503
+http_504 loses_reasoning_after no_reasoning_parser no_thought sglang sglang_parser slow tool_calls
+truncated vllm
+"""
 
 
 def register(app: typer.Typer) -> None:
-    app.command("simulate", help=HELP)(simulate)
+    app.command("simulate", help=HELP, epilog=f"Personas: {', '.join(PERSONAS.split())}.")(simulate)
 
 
 HELP = """Run the simulator: an OpenAI-compatible server without a model, with every way a real one fails.
@@ -19,9 +27,7 @@ Example: thinkledger simulate --port 30000 --persona sglang --fault http_503@fir
 
 def simulate(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one and prints it.")] = 30000,
-    persona: Annotated[
-        str, typer.Option(help="How it answers: sglang, sglang_parser, vllm, no_thought ...")
-    ] = "sglang",
+    persona: Annotated[str, typer.Option(help="How it answers; all are listed below.")] = "sglang",
     fault: Annotated[
         list[str] | None,
         typer.Option(metavar="PERSONA@RULE", help="Another persona on order: every:7, first:3, after:100 ..."),
@@ -31,15 +37,18 @@ def simulate(
     answer_bytes: Annotated[int, typer.Option(min=200, help="About how long an answer is.")] = 4096,
 ) -> None:
     """Serve until stopped."""
-    from worker.simulator.config import parse_args
+    from worker.simulator.config import Config
     from worker.simulator.server import serve
 
-    args = ["--port", str(port), "--persona", persona, "--latency", latency, "--answer-bytes", str(answer_bytes)]
-    args += [] if slots is None else ["--slots", str(slots)]
-    for one in fault or []:
-        args += ["--fault", one]
     try:
-        serve(parse_args(args))
+        config = Config(
+            port=port, persona=persona, faults=tuple(fault or ()), latency=latency, slots=slots,
+            answer_bytes=answer_bytes,
+        )  # fmt: skip
+    except ValueError as error:
+        raise UsageError(f"{error}. `thinkledger simulate --help` shows what can be said.") from error
+    try:
+        serve(config)
     except OSError as error:
         raise Unavailable(
             f"127.0.0.1:{port} cannot be bound ({error.strerror}). Choose another with --port."

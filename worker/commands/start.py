@@ -1,6 +1,7 @@
 """`thinkledger worker start`: lease, ask, store."""
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import click
@@ -8,9 +9,11 @@ import typer
 
 from app.model.errors import UsageError
 from worker import cli_context
-from worker.option_values import seconds, size
+from worker.open_files import make_room
+from worker.option_values import at_least, seconds, size
 
 DEFAULT_KEY = "THINKLEDGER_API_KEY"
+_TTL_WORDS = "below 1s a worker that is only busy would be taken for dead, and its jobs asked twice"
 
 
 def register(app: typer.Typer) -> None:
@@ -41,7 +44,14 @@ def start(
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=16384, help="Requests open at once.")] = 64,
     until_empty: Annotated[bool, typer.Option("--until-empty", help="End when nothing is left to do.")] = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="End after so many jobs.")] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="End when so many jobs are done or failed by this run; one that is put off for later does not count. "
+            "Exit 6 when one of them failed.",
+        ),
+    ] = None,
     on_gate: Annotated[
         str,
         typer.Option(
@@ -74,8 +84,25 @@ def start(
         bool, typer.Option("--skip-preflight", help="Start without the one probe answer that shows where reasoning is.")
     ] = False,
     stall_timeout: Annotated[str, typer.Option(metavar="TIME", help="Longest silence within a stream.")] = "5m",
+    spool_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Where answers go while the store takes none. Default: beside it."),
+    ] = None,
+    spool_reserve: Annotated[
+        str, typer.Option(metavar="SIZE", help="Room for such answers, allocated at the start.")
+    ] = "256MiB",
+    spool_after: Annotated[
+        str, typer.Option(metavar="TIME", help="How long an answer waits for a store that takes none.")
+    ] = "5s",
     api_key_env: Annotated[
         str | None, typer.Option(metavar="VAR", help=f"Environment variable with the API key (else {DEFAULT_KEY}).")
+    ] = None,
+    min_free_disk: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Ask nothing new while the store's disk has less free. Default: 2GiB, or 5 % of a small disk.",
+        ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Shown in pages and status. Default: host and pid.")] = None,
 ) -> None:
@@ -83,10 +110,16 @@ def start(
     shared = cli_context.context(ctx)
     key = api_key(api_key_env)
     timing = {
-        "request_timeout_s": seconds(request_timeout),
-        "lease_ttl_s": seconds(lease_ttl),
-        "grace_s": seconds(grace),
+        "timeout": at_least(
+            "--request-timeout", request_timeout, seconds(request_timeout), 0.1, "no answer comes within 100ms"
+        ),
+        "ttl": at_least("--lease-ttl", lease_ttl, seconds(lease_ttl), 1.0, _TTL_WORDS),
+        "stall": at_least(
+            "--stall-timeout", stall_timeout, seconds(stall_timeout), 0.1, "no stream is as even as 100ms"
+        ),
     }
+    largest = at_least("--max-body", max_body, size(max_body), 2**10, "no answer fits into less than 1KiB")
+    make_room(concurrency, len(endpoint))
     from worker.log import Log
     from worker.supervisor import WorkerSettings, run_worker
 
@@ -99,16 +132,22 @@ def start(
         limit=limit,
         exit_on_gate=on_gate == "exit",
         model=model,
-        max_body=size(max_body),
+        max_body=largest,
+        spool_dir=spool_dir,
+        spool_reserve=size(spool_reserve),
         raw_text={"auto": None, "off": True, "on": False}[separate_reasoning],
         token_ids=token_ids == "auto",
         stream=stream,
         preflight=not skip_preflight,
-        stall_s=seconds(stall_timeout),
         api_key=key,
+        min_free_disk=None if min_free_disk is None else size(min_free_disk),
         name=name,
         live_progress=shared.live_progress,
-        **timing,
+        request_timeout_s=timing["timeout"],
+        lease_ttl_s=timing["ttl"],
+        stall_s=timing["stall"],
+        grace_s=seconds(grace),
+        spool_after_s=seconds(spool_after),
     )
     log = Log(shared.log_format == "json", shared.verbosity < 0, (key,) if key else ())
     cli_context.run(lambda: run_worker(settings, log))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from worker import cli_context
+from worker import cli_context, layout
 
 if TYPE_CHECKING:
-    from app.progress.overview import Alarm, DatasetProgress, Overview, Pace, Tally
+    from app.progress.overview import Alarm, DatasetProgress, OpenWorker, Overview, Pace, Tally
 
 WATCH_SECONDS = 2.0
 _CLEAR = "\x1b[H\x1b[2J"
@@ -51,37 +51,77 @@ async def _show(overview: "Overview", *, as_json: bool, clear: bool) -> None:
 
         cli_context.put_json({"as_of": overview.as_of_ms, "seq": overview.seq, "data": overview_json(overview)})
         return
-    text = "\n".join(lines(overview, _RED if sys.stdout.isatty() and "NO_COLOR" not in os.environ else "{}"))
+    red = _RED if sys.stdout.isatty() and "NO_COLOR" not in os.environ else "{}"
+    text = "\n".join(lines(overview, red, layout.columns()))
     cli_context.put(f"{_CLEAR}{text}" if clear else text)
 
 
-def lines(overview: "Overview", red: str = "{}") -> Iterator[str]:
-    """The Overview, line by line; `red` is how a line that needs a person is shown."""
+def lines(overview: "Overview", red: str = "{}", width: int | None = None) -> Iterator[str]:
+    """The Overview, line by line; `red` is how a line that needs a person is shown, `width` what a line may have."""
     from app.progress import wording
+    from app.progress.display import one_line
 
-    width = max((len(dataset.name) for dataset in overview.datasets), default=0)
+    names = max((len(dataset.name) for dataset in overview.datasets), default=0)
     for dataset in overview.datasets:
-        yield from _dataset(dataset, width, red)
+        yield from _dataset(dataset, names, red, width)
     if not overview.datasets:
-        yield "No dataset yet. Make one with `thinkledger import NAME FILE`."
+        yield from layout.sentence("No dataset yet. Make one with `thinkledger import NAME FILE`.", width)
     if len(overview.datasets) > 1:
         yield ""
-        yield f"{'all':{width}}  {_how_far(overview.total, overview.pace)}"
+        yield from _beside("all", names, _how_far(overview.total, overview.pace), width)
     yield ""
     for alarm in overview.warnings:
-        yield red.format(_alarm(alarm))
-    yield f"workers  {wording.workers(overview.workers)}"
+        yield from map(red.format, layout.sentence(_alarm(alarm), width, indent="  "))
+    for told in wording.spool(overview.spool):
+        yield from map(red.format, layout.facts([one_line(told)], width, "spool    ", "  "))
+    yield from layout.facts([wording.workers(overview.workers)], width, "workers  ", "  ")
+    for worker in overview.workers.open:
+        yield from layout.facts(_worker(worker, overview.as_of_ms), width, "  ", "    ")
+    low = ["LOW: nothing new is asked"] if overview.disk_low else []
+    disk = [f"{wording.size(overview.disk_free)} free", wording.need(overview.need), *low]
+    shown = layout.facts(disk, width, "disk     ", "  ")
+    yield from map(red.format, shown) if low else shown
     as_of = wording.moment(overview.as_of_ms)
-    yield f"store    {wording.size(overview.store_bytes)}  seq {overview.seq:,}  as of {as_of}"
+    store = [wording.size(overview.store_bytes), f"seq {overview.seq:,}", f"as of {as_of}", _backup(overview)]
+    yield from layout.facts(store, width, "store    ", "  ")
 
 
-def _how_far(tally: "Tally", pace: "Pace") -> str:
+def _backup(overview: "Overview") -> str:
+    from app.progress import wording
+
+    if overview.backup_ms is None:
+        return "no backup yet"
+    return f"backup {wording.age(overview.as_of_ms - overview.backup_ms)} old"
+
+
+def _beside(name: str, names: int, parts: list[str], width: int | None) -> Iterator[str]:
+    """Facts beside a name, or under it where names leave no room for them."""
+    if width is None or names + 2 <= width // 3:
+        yield from layout.facts(parts, width, f"{name:{names}}  ", " " * (names + 2))
+        return
+    yield name
+    yield from layout.facts(parts, width, "  ", "  ")
+
+
+def _how_far(tally: "Tally", pace: "Pace") -> list[str]:
     """`2,900/10,000 29.0 %  cap 2,871/2,888 99.4 %  118 /h  902 tok/s  ETA 2 d 12 h`"""
     from app.progress import wording
 
     done, captured = tally.progress, tally.capture
-    share = f"{done} {done.percent}  cap {captured} {captured.percent}"
-    return f"{share}  {wording.pace(pace)}  ETA {wording.eta(pace.eta)}"
+    speed = [wording.pace_per_hour(pace), wording.pace_tokens(pace)]
+    parts = [f"{done} {done.percent}", f"cap {captured} {captured.percent}", *speed, f"ETA {wording.eta(pace.eta)}"]
+    return [part for part in parts if part]
+
+
+def _worker(worker: "OpenWorker", now_ms: int) -> list[str]:
+    """`gpu-1  live  64 slots  beat 3 s ago  pid 4242 on host`"""
+    from app.progress import wording
+    from app.progress.display import one_line
+
+    beat = wording.age(now_ms - worker.heartbeat_ms)
+    state = f"{worker.liveness}{', draining' if worker.draining else ''}"
+    place = f"pid {worker.pid} on {one_line(worker.host)}"
+    return [one_line(worker.name), f"id {worker.id}", state, f"{worker.slots:,} slots", f"beat {beat} ago", place]
 
 
 def _alarm(alarm: "Alarm") -> str:
@@ -93,23 +133,28 @@ def _alarm(alarm: "Alarm") -> str:
     return f"ALARM {alarm.kind}{about} since {wording.moment(alarm.since_ms)}: {one_line(alarm.message)}"
 
 
-def _dataset(dataset: "DatasetProgress", width: int, red: str) -> Iterator[str]:
+def _dataset(dataset: "DatasetProgress", names: int, red: str, width: int | None) -> Iterator[str]:
     from app.progress import wording
     from app.progress.display import one_line
 
     tally = dataset.tally
-    yield f"{dataset.name:{width}}  {_how_far(tally, dataset.pace)}"
-    indent = " " * width
-    yield f"{indent}  {wording.states(tally)}"
-    yield (
-        f"{indent}  missing {tally.missing:,}  leaked {tally.leaked:,}  truncated {tally.truncated} "
-        f"{tally.truncated.percent}  late answers {tally.late:,}  failed in 1 h {dataset.pace.failed_last_hour:,}"
-    )
+    yield from _beside(dataset.name, names, _how_far(tally, dataset.pace), width)
+    indent = " " * (names + 2 if width is None or names + 2 <= width // 3 else 2)
+    yield from layout.facts(wording.states(tally).split("  "), width, indent, indent)
+    losses = [
+        f"missing {tally.missing:,}",
+        f"leaked {tally.leaked:,}",
+        f"truncated {tally.truncated} {tally.truncated.percent}",
+        f"late answers {tally.late:,}",
+        f"failed in 1 h {dataset.pace.failed_last_hour:,}",
+    ]
+    yield from layout.facts(losses, width, indent, indent)
     if dataset.replicas > 1:
-        yield f"{indent}  {dataset.samples:,} samples, {dataset.replicas} answers each"
+        yield from layout.facts([f"{dataset.samples:,} samples", f"{dataset.replicas} answers each"], width, indent)
     for hold in dataset.holds:
         held = f"HELD by {hold.kind} since {wording.moment(hold.since_ms)}: {one_line(hold.reason)}"
-        yield f"{indent}  {held if hold.kind == 'person' else red.format(held)}"
+        colour = "{}" if hold.kind == "person" else red
+        yield from map(colour.format, layout.sentence(held, width, indent, indent))
     mismatch = wording.mismatch(tally)
     if mismatch is not None:
-        yield f"{indent}  MISMATCH: {mismatch}"
+        yield from layout.sentence(f"MISMATCH: {mismatch}", width, indent, indent)

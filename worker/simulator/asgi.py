@@ -7,11 +7,12 @@ from worker.simulator.behaviour import Behaviour
 from worker.simulator.chat import Chat
 from worker.simulator.config import Config
 from worker.simulator.control import Control
-from worker.simulator.http import Receive, Scope, Send, read_body, respond, respond_json
+from worker.simulator.delivery import wait_forever
+from worker.simulator.http import Receive, Scope, Send, read_body, respond, respond_json, unless_gone
 from worker.simulator.info import is_vllm, models, server_info
 from worker.simulator.reply import Problem
 from worker.simulator.slots import Slots
-from worker.simulator.stats import Stats
+from worker.simulator.stats import Object, Stats
 from worker.simulator.timeline import Timeline
 from worker.simulator.wire import envelope
 
@@ -25,6 +26,7 @@ _METHODS = {
     "/simulator/stats": "GET",
     "/simulator/reset": "POST",
     "/simulator/play": "POST",
+    "/simulator/outage": "POST",
 }
 _OPEN_ROUTES = ("/health", "/simulator/")  # these ask for no key: probes and tests come without one
 
@@ -32,7 +34,14 @@ _OPEN_ROUTES = ("/health", "/simulator/")  # these ask for no key: probes and te
 class Application:
     """One simulated server."""
 
-    def __init__(self, config: Config, port: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        config: Config,
+        port: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+        cut_all: Callable[[], None] = lambda: None,
+        go_away: Callable[[float], None] = lambda _seconds: None,
+    ) -> None:
         timeline = Timeline(clock)
         slots = Slots(config.slots, timeline)
         self.stats = Stats()
@@ -40,8 +49,9 @@ class Application:
         self._port = port
         self._timeline = timeline
         self._behaviour = Behaviour(config)
-        self._chat = Chat(self._behaviour, self.stats, slots, timeline)
+        self._chat = Chat(self._behaviour, self.stats, slots, timeline, cut_all)
         self._control = Control(self._behaviour, self.stats, slots, timeline)
+        self._go_away = go_away  # for so many seconds nobody listens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request."""
@@ -54,6 +64,8 @@ class Application:
             await respond_json(send, {"detail": "Method Not Allowed"}, 405)
         elif self._denied(path, authorization):
             await respond_json(send, {"error": "Unauthorized"}, 401)
+        elif method == "GET" and not path.startswith("/simulator/") and self._behaviour.silent(self._timeline.seconds):
+            await unless_gone(wait_forever(), receive)
         elif method == "GET":
             await self._get(path, scope["query_string"], send)
         elif path != "/v1/chat/completions":
@@ -87,11 +99,20 @@ class Application:
         if body is None:
             return
         try:
-            playing = self._control.reset() if path == "/simulator/reset" else self._control.play(body)
+            playing = self._obey(path, body)
         except ValueError as error:
             await respond(send, 400, envelope(400, Problem(str(error), "BadRequestError")))
         else:
             await respond_json(send, playing)
+
+    def _obey(self, path: str, body: bytes) -> Object:
+        if path == "/simulator/reset":
+            return self._control.reset()
+        if path == "/simulator/play":
+            return self._control.play(body)
+        seconds = self._control.outage(body)
+        self._go_away(seconds)
+        return {"seconds": seconds}
 
 
 def _headers(scope: Scope) -> tuple[bytes, bytes]:

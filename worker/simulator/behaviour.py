@@ -5,7 +5,7 @@ from dataclasses import replace
 from worker.simulator.config import Config
 from worker.simulator.faults import Moment, chosen, parse_fault
 from worker.simulator.latency import parse_latency
-from worker.simulator.personas import ILL_HEALTH
+from worker.simulator.personas import ILL_HEALTH, SILENT
 
 
 class Behaviour:
@@ -40,5 +40,12 @@ class Behaviour:
 
     def healthy(self, seconds: float) -> bool:
         """Whether /health is 200: the next chat request, for any prompt, would not be one for a dead scheduler."""
+        return self._next(seconds) not in ILL_HEALTH
+
+    def silent(self, seconds: float) -> bool:
+        """Whether nothing is answered at all."""
+        return self._next(seconds) in SILENT
+
+    def _next(self, seconds: float) -> str:
         name = chosen(self._faults, Moment(self._count + 1, seconds, "")) or self.config.persona
-        return name.partition(":")[0] not in ILL_HEALTH
+        return name.partition(":")[0]

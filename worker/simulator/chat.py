@@ -1,6 +1,8 @@
 """One chat request from its first byte to its last: understand, choose a persona, take a slot, wait, send."""
 
 import asyncio
+import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from worker.simulator import tokens
@@ -42,7 +44,10 @@ class Plan:
 class Chat:
     """POST /v1/chat/completions."""
 
-    def __init__(self, behaviour: Behaviour, stats: Stats, slots: Slots, timeline: Timeline) -> None:
+    def __init__(
+        self, behaviour: Behaviour, stats: Stats, slots: Slots, timeline: Timeline, cut_all: Callable[[], None]
+    ) -> None:
+        self._cut_all = cut_all
         self._behaviour = behaviour
         self._stats = stats
         self._slots = slots
@@ -113,6 +118,12 @@ class Chat:
             self._slots.leave()
 
     async def _send(self, plan: Plan, send: Send) -> None:
+        if plan.reply.delivery is Delivery.ENDS:
+            os._exit(1)
+        elif plan.reply.delivery is Delivery.CUTS_ALL:
+            self._stats.cut += 1
+            self._cut_all()
+            return
         if plan.reply.delivery is Delivery.DRIPPED:
             await drip(plan.rendered, plan.reply.drip_seconds, send)
         elif not await send_at_once(plan.rendered, plan.reply.delivery, send):

@@ -1,5 +1,6 @@
-"""The simulator's own routes: its counters, a reset, and another play at run time."""
+"""The simulator's own routes: its counters, a reset, another play at run time, and an outage."""
 
+from typing import Annotated
 from urllib.parse import parse_qs
 
 import msgspec
@@ -27,8 +28,14 @@ class Play(msgspec.Struct, forbid_unknown_fields=True):
         return {field: value for field, value in named.items() if value is not msgspec.UNSET}
 
 
+class Outage(msgspec.Struct, forbid_unknown_fields=True):
+    """What POST /simulator/outage asks for."""
+
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)]
+
+
 class Control:
-    """GET /simulator/stats, POST /simulator/reset, POST /simulator/play."""
+    """GET /simulator/stats, POST /simulator/reset, POST /simulator/play, POST /simulator/outage."""
 
     def __init__(self, behaviour: Behaviour, stats: Stats, slots: Slots, timeline: Timeline) -> None:
         self._behaviour = behaviour
@@ -68,6 +75,14 @@ class Control:
         self._behaviour.change(changes)
         self._slots.resize(self._behaviour.config.slots)
         return self._playing()
+
+    @staticmethod
+    def outage(body: bytes) -> float:
+        """For how many seconds the server is to be away; ValueError when that is no time."""
+        try:
+            return msgspec.json.decode(body, type=Outage).seconds
+        except (msgspec.ValidationError, msgspec.DecodeError) as error:
+            raise ValueError(str(error)) from error
 
     def _playing(self) -> Object:
         config = self._behaviour.config

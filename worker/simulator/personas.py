@@ -132,6 +132,16 @@ def hang(facts: Facts, _: str) -> Reply:
     return replace(sglang(facts, ""), delivery=Delivery.NEVER)
 
 
+def drops_all(facts: Facts, _: str) -> Reply:
+    """A prompt that kills the server, which is back at once: all connections are cut."""
+    return replace(sglang(facts, ""), delivery=Delivery.CUTS_ALL)
+
+
+def dies(facts: Facts, _: str) -> Reply:
+    """A prompt that kills the server, which does not come back: the process ends with status 1."""
+    return replace(sglang(facts, ""), delivery=Delivery.ENDS)
+
+
 def slow(facts: Facts, parameter: str) -> Reply:
     """The body drips over some seconds."""
     return replace(sglang(facts, ""), delivery=Delivery.DRIPPED, drip_seconds=float(parameter or SLOW_SECONDS))
@@ -163,10 +173,10 @@ def error_200(_facts: Facts, _: str) -> Reply:
 # Errors by their status
 
 
-def _http(status: int, message: str, kind: str, param: str | None = None) -> Persona:
+def _http(status: int, message: str, kind: str, param: str | None = None, *, waits: bool = False) -> Persona:
     def persona(facts: Facts, _: str) -> Reply:
         text = message.replace("{model}", facts.model).replace("{key}", facts.credential)
-        headers = (("retry-after", str(RETRY_AFTER_SECONDS)),) if status == 429 else ()
+        headers = (("retry-after", str(RETRY_AFTER_SECONDS)),) if waits else ()
         return Reply(status, problem=Problem(text, kind, param), headers=headers, generated=False)
 
     return persona
@@ -197,6 +207,9 @@ PERSONAS: dict[str, Persona] = {
     "garbage": garbage,
     "disconnect": disconnect,
     "hang": hang,
+    "hang_all": hang,  # and no other route answers either
+    "drops_all": drops_all,
+    "dies": dies,
     "slow": slow,
     "big_body": big_body,
     "health_503": hang,  # a server whose scheduler died: /health is 503, questions are taken and never answered
@@ -205,13 +218,16 @@ PERSONAS: dict[str, Persona] = {
     "http_404_model": _http(404, "The model `{model}` does not exist.", "NotFoundError", "model"),
     "http_413": _http(413, "Request body is too large.", "RequestEntityTooLarge"),
     "http_422": _http(422, "Input should be a valid dictionary.", "UnprocessableEntityError"),
-    "http_429": _http(429, "Too many requests.", "RateLimitError"),
+    "http_429": _http(429, "Too many requests.", "RateLimitError", waits=True),
+    "http_429_bare": _http(429, "Too many requests.", "RateLimitError"),  # without a Retry-After
     "http_500": _http(500, "Internal server error.", "InternalServerError"),
     "http_502": _proxy(502, "Bad Gateway"),
     "http_503": _http(503, "The server is overloaded.", "ServiceUnavailable"),
+    "http_503_wait": _http(503, "The server is overloaded.", "ServiceUnavailable", waits=True),
     "http_504": _proxy(504, "Gateway Time-out"),
 }
 
 PARAMETERS: dict[str, Callable[[str], float]] = {"loses_reasoning_after": int, "slow": float, "big_body": int}
 NEEDS_PARAMETER = frozenset({"loses_reasoning_after"})
 ILL_HEALTH = frozenset({"health_503"})  # what /health answers 503 for
+SILENT = frozenset({"hang_all"})  # what no route answers for

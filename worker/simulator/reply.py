@@ -17,6 +17,8 @@ class Delivery(StrEnum):
     CUT = "cut"  # half of what was announced, then the connection is closed
     DRIPPED = "dripped"  # whole, a few bytes at a time
     NEVER = "never"  # nothing is ever sent
+    CUTS_ALL = "cuts_all"  # every connection of the server is cut
+    ENDS = "ends"  # the server's process ends
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,19 @@ from worker.simulator.stats import Stats
 BACKLOG = 4096
 KEEP_ALIVE_SECONDS = 600  # longer than a client keeps an idle connection, or every pause could end in a reset
 STOP_SECONDS = 0.5
+ANSWER_SECONDS = 0.05  # so that whoever orders an outage still hears that it comes
 
 
 def serve(config: Config) -> None:
     """Serve until SIGTERM or SIGINT; OSError when the address cannot be had. Prints one line to stdout when ready."""
     listener = _listen(config)
     host, port = listener.getsockname()[:2]
-    application = Application(config, port)
+    application = Application(
+        config,
+        port,
+        cut_all=lambda: server.cut_all(),
+        go_away=lambda seconds: server.go_away(seconds, listener),
+    )
     logging.getLogger("uvicorn.error").addFilter(_unless_intended)
     server = _Server(
         uvicorn.Config(
@@ -70,6 +76,26 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, url: str) -> None:
         super().__init__(config)
         self._url = url
+        self._away: asyncio.Task[None] | None = None
+
+    def go_away(self, seconds: float, listener: socket.socket) -> None:
+        """Refuse and cut everything for so long, and be back under the same address with all counts kept."""
+        if self._away is None or self._away.done():
+            self._away = asyncio.get_running_loop().create_task(self._be_away(seconds, listener))
+
+    async def _be_away(self, seconds: float, listener: socket.socket) -> None:
+        await asyncio.sleep(ANSWER_SECONDS)
+        family, address = listener.family, self.servers[0].sockets[0].getsockname()
+        for server in self.servers:
+            server.close()
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        bound = socket.socket(family)  # bound and not listening: connections are refused, and the port stays ours
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        await asyncio.sleep(seconds)
+        if not self.should_exit:
+            await super().startup([bound])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -79,13 +105,17 @@ class _Server(uvicorn.Server):
         """Go, with exit status 0: uvicorn's own handler would raise the signal once more at the end."""
         self.should_exit = True
 
+    def cut_all(self) -> None:
+        """Cut every connection, as a server does that dies; new ones are taken."""
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Cut what is open, as a host that goes away does; uvicorn would wait for the last answer."""
         for server in self.servers:
             server.close()
         for listener in sockets or []:
             listener.close()
-        for connection in list(self.server_state.connections):
-            connection.transport.abort()
+        self.cut_all()
         if self.server_state.tasks:
             await asyncio.wait(set(self.server_state.tasks), timeout=STOP_SECONDS)

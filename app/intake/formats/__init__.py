@@ -4,7 +4,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.intake.draft import Draft
+from app.intake.formats.answers import (
+    Answer,
+    batch_answer,
+    curator_answer,
+    full_answer,
+    is_full,
+    is_result,
+    read_batch_result,
+    read_curator,
+    read_full,
+    whole_row,
+)
+from app.intake.formats.batch import read_request
 from app.intake.formats.chat import read_messages, read_prompt
+from app.intake.formats.columns import read_input, read_instruction, read_problem, read_query
+from app.intake.formats.conversations import (
+    read_alternating,
+    read_conversations,
+    read_follow_ups,
+    read_history,
+    read_pairs,
+)
+from app.intake.formats.glaive import read_functions, read_glaive
 from app.intake.refusal import RowRefused
 from app.intake.strict_json import Json
 
@@ -14,33 +36,53 @@ AUTO = "auto"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format: the keys that tell it, and how a row of it is read. Without a reader its rows are refused by name."""
+    """A format: what tells it, and how a row of it is read."""
 
     name: str
     keys: tuple[str, ...]
-    read: Callable[[Row], Draft] | None = None
+    read: Callable[[Row], Draft]
     needs: tuple[str, ...] | None = None  # where a person named the format: fewer keys do
-    result: bool = False  # the row holds an answer, and is its raw body
+    answer: Answer | None = None  # what of the row is an answer of an earlier run
+    when: Callable[[Row], bool] | None = None  # what must be true of the values, too
+
+    def fits(self, row: Row) -> bool:
+        """Whether a row looks like this format."""
+        return all(key in row for key in self.keys) and (self.when is None or self.when(row))
+
+
+def _holds_objects(key: str) -> Callable[[Row], bool]:
+    """Whether the value is a list that begins with an object."""
+
+    def holds(row: Row) -> bool:
+        value = row[key]
+        return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+    return holds
 
 
 FORMATS = (
-    Format("openai_batch", ("custom_id", "url", "body")),
-    Format("glaive", ("system", "chat")),
-    Format("raw_responses", ("sample_id", "messages", "finish_reason"), read_messages, ("messages",), result=True),
-    Format("swe_agent", ("history", "trajectory")),
+    Format("openai_batch", ("custom_id", "url", "body"), read_request),
+    Format("glaive", ("system", "chat"), read_glaive),
+    Format("full", ("sample_id", "messages", "response"), read_full, answer=full_answer, when=is_full),
+    Format("curator", ("generic_request",), read_curator, answer=curator_answer),
+    Format("openai_batch_result", ("custom_id",), read_batch_result, answer=batch_answer, when=is_result),
+    Format("raw_responses", ("sample_id", "messages", "finish_reason"), read_messages, ("messages",), whole_row),
+    Format("swe_agent", ("history", "trajectory"), read_history),
     Format("own", ("sample_id", "messages"), read_messages),
     Format("messages", ("messages",), read_messages),
-    Format("glaive_functions", ("function_description", "conversations")),
-    Format("sharegpt", ("conversations",)),
-    Format("pairs", ("conversation",)),
-    Format("mt_bench", ("turns",)),
-    Format("problem", ("problem",)),
-    Format("alpaca", ("instruction",)),
-    Format("query", ("query",)),
+    Format("glaive_functions", ("function_description", "conversations"), read_functions),
+    Format("sharegpt", ("conversations",), read_conversations),
+    Format("pairs", ("conversation",), read_pairs),
+    Format("mt_bench", ("turns",), read_follow_ups),
+    Format("swe_agent_history", ("history",), read_history, when=_holds_objects("history")),
+    Format("ultrachat", ("data",), read_alternating, when=lambda row: isinstance(row["data"], list)),
+    Format("magicoder", ("problem",), read_problem),
+    Format("alpaca", ("instruction",), read_instruction),
+    Format("query", ("query",), read_query),
     Format("prompt", ("prompt",), read_prompt),
-    Format("input_output", ("input", "output")),
+    Format("opencodeinstruct", ("input", "output"), read_input),
 )
-READABLE = {known.name: known for known in FORMATS if known.read is not None}
+READABLE = {known.name: known for known in FORMATS}
 
 
 def read_draft(row: Row, wanted: str = AUTO) -> tuple[Format, Draft]:
@@ -48,14 +90,12 @@ def read_draft(row: Row, wanted: str = AUTO) -> tuple[Format, Draft]:
     found = recognise(row) if wanted == AUTO else _told(row, wanted)
     if found is None:
         raise RowRefused("unknown_format", f"keys: {', '.join(row)[:200]}" if row else "an empty object")
-    if found.read is None:
-        raise RowRefused("unknown_format", f"{found.name} rows cannot be read yet")
     return found, found.read(row)
 
 
 def recognise(row: Row) -> Format | None:
     """The first format whose keys the row has."""
-    return next((known for known in FORMATS if all(key in row for key in known.keys)), None)
+    return next((known for known in FORMATS if known.fits(row)), None)
 
 
 def _told(row: Row, wanted: str) -> Format | None:

@@ -2,7 +2,7 @@
 
 from app.intake.draft import Draft, Turn
 from app.intake.refusal import RowRefused
-from app.intake.strict_json import Json, without_nulls
+from app.intake.strict_json import Json, kind_of, without_nulls
 from app.intake.turns import MEDIA, read_turns
 
 Row = dict[str, Json]
@@ -10,18 +10,19 @@ Row = dict[str, Json]
 
 def read_messages(row: Row) -> Draft:
     """`{"messages": [...], "tools"?, "system"?}`."""
-    return _draft(row, read_turns(without_nulls(row["messages"])))
+    return draft_of(row, read_turns(without_nulls(row["messages"])))
 
 
 def read_prompt(row: Row) -> Draft:
     """`{"prompt": text}`, or a list of messages under `prompt`."""
     prompt = row["prompt"]
     if isinstance(prompt, str):
-        return _draft(row, [Turn("user", prompt)])
-    return _draft(row, read_turns(without_nulls(prompt)))
+        return draft_of(row, [Turn("user", prompt)])
+    return draft_of(row, read_turns(without_nulls(prompt), "prompt", "a text or a list of messages"))
 
 
-def _draft(row: Row, turns: list[Turn]) -> Draft:
+def draft_of(row: Row, turns: list[Turn]) -> Draft:
+    """The turns with what a row of any format may hold beside them: a system prompt, tools, media."""
     return Draft(
         with_system(row.get("system"), turns),
         without_nulls(row.get("tools")),
@@ -34,7 +35,7 @@ def with_system(system: Json, turns: list[Turn]) -> list[Turn]:
     if system is None or system == "":
         return turns
     if not isinstance(system, str):
-        raise RowRefused("unknown_format", "the system prompt is no text")
+        raise RowRefused("unknown_format", f"`system` is {kind_of(system)}; expected a text")
     if turns and turns[0].role == "system" and turns[0].text == system:
         return turns
     return [Turn("system", system), *turns]

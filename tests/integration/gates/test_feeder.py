@@ -5,8 +5,10 @@ from typing import Any
 
 from app.leasing.holds import HoldKind, HoldRequest, hold
 from app.model.exits import Exit
+from app.spool.file import create
 from tests.integration.store.kit import run
 from tests.support.filled import filled
+from worker.disk import Disk
 from worker.feeder import Feeder
 from worker.gatekeeper import Gatekeeper
 from worker.log import Log
@@ -14,6 +16,7 @@ from worker.pool import Pool, Server
 from worker.pressure import Pressure
 from worker.shutdown import Ending
 from worker.slot import Tools
+from worker.spooling import Spooling
 
 
 class Started:
@@ -35,13 +38,17 @@ def test_a_hold_between_claim_and_sending_releases_the_job(tmp_path: Path) -> No
             await room.store.write(hold, HoldRequest(leases[0].dataset, HoldKind.GATE, "why"))
             server: Any = Server(None, Pressure.open(8), well=True)  # type: ignore[arg-type]
             pool = Pool([server], 8)
-            tools = Tools(room.store, pool, Ending(pool.wake), Log(quiet=True), None)
-            feeder = Feeder(tools, room.worker, None, 60.0, until_empty=False, limit=None, fixed_model=False)
+            ending, log = Ending(pool.wake), Log(quiet=True)
+            spooling = Spooling(room.store, create(tmp_path / "spool", 0), ending, log, 5.0)
+            tools = Tools(room.store, pool, ending, log, None, spooling)
+            disk = Disk.of(room.store, pool, log, 0)
+            feeder = Feeder(tools, room.worker, None, 60.0, until_empty=False, fixed_model=False, disk=disk)
             started: Any = Started()
-            await feeder._start(leases, started)
+            await feeder._start(leases, server, started)
             assert started.jobs == [lease.job for lease in leases[3:]]
             assert pool.busy == 3
             assert [lease.dataset for lease in await room.claim(6)] == []
+            spooling.file.close()
 
     run(work)
 

@@ -60,7 +60,7 @@ async def test_status_shows_each_alarm_once_and_red_at_a_terminal(
     assert plain.count("0 of the first 2 answers captured") == 1
     assert plain.count("ALARM lost_any warned since") == plain.count("ALARM lost_any held since") == 1
     assert "\x1b" not in plain
-    red = re.findall(r"\x1b\[31m(HELD by gate|ALARM lost_any \w+)[^\n]*\x1b\[0m", at_a_terminal(tmp_path))
+    red = re.findall(r"\x1b\[31m\s*(HELD by gate|ALARM lost_any \w+)[^\n]*\x1b\[0m", at_a_terminal(tmp_path))
     assert red == ["HELD by gate", "ALARM lost_any warned", "ALARM lost_any held"]
 
 

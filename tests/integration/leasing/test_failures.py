@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.leasing.holds import cancel
+from app.model.errors import ThinkledgerError
 from app.model.lease import Settle
 from tests.integration.leasing.kit import MALFORMED, Room, counters, in_room
 from tests.support.filled import chat
@@ -151,6 +152,48 @@ def test_a_done_job_is_not_cancelled_and_a_cancelled_one_is_not_claimed(tmp_path
         assert await counters(room) | {"tokens": 0} == {
             "state:done": 1, "state:cancelled": 2, "expected:split_from_content": 1, "late": 1, "tokens": 0,
         }  # fmt: skip
+
+    in_room(tmp_path, work)
+
+
+def test_a_job_that_is_retried_and_then_cancelled_has_no_answer(tmp_path: Path) -> None:
+    async def work(room: Room) -> None:
+        await room.dataset("a", 1)
+        (lease,) = await room.claim(await room.worker())
+        assert await room.answer(lease)
+        await room.execute("UPDATE job SET state = 'ready'")
+        assert await room.all("SELECT sample_id FROM answer") == [("s1",)]
+        assert await room.store.write(cancel, lease.job)
+        assert await room.all("SELECT sample_id FROM answer") == []
+        assert await room.responses(lease.job) == {1: "superseded"}
+        assert await room.all("SELECT superseded_seq = (SELECT seq FROM meta) FROM response") == [(1,)]
+
+    in_room(tmp_path, work)
+
+
+def test_a_job_that_an_earlier_answer_finishes_keeps_no_cause(tmp_path: Path) -> None:
+    async def work(room: Room) -> None:
+        await room.dataset("a", 1)
+        worker = await room.worker()
+        (lease,) = await room.claim(worker)
+        assert await room.answer(lease)
+        await room.execute("UPDATE job SET state = 'ready'")
+        (again,) = await room.claim(worker)
+        assert await room.fail(again, Settle.GIVE_UP) == "done"
+        assert (await room.job(lease.job)).cause is None
+
+    in_room(tmp_path, work)
+
+
+def test_a_done_job_says_whether_thinking_was_expected(tmp_path: Path) -> None:
+    """Without that it would count as expected and as unexpected in no sum."""
+
+    async def work(room: Room) -> None:
+        await room.dataset("a", 1)
+        (lease,) = await room.claim(await room.worker())
+        assert await room.answer(lease)
+        with pytest.raises(ThinkledgerError, match="done_has_a_verdict"):
+            await room.execute("UPDATE job SET expected = NULL")
 
     in_room(tmp_path, work)
 

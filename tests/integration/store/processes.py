@@ -57,7 +57,8 @@ def create(path: str) -> None:
 def hold(path: str) -> None:
     """Hold the write lock until a line comes."""
     with raw.connection(path) as opened:
-        opened.execute("BEGIN IMMEDIATE")
+        opened.execute("PRAGMA busy_timeout=60000")  # a worker may be committing without a pause
+        opened.execute("BEGIN EXCLUSIVE")
         sys.stdout.write("held\n")
         sys.stdout.flush()
         sys.stdin.readline()

@@ -9,6 +9,8 @@ import app.store  # noqa: F401 - the SQLite library first
 
 import sqlite3  # isort: skip
 
+OperationalError = sqlite3.OperationalError
+
 
 @contextmanager
 def connection(path: Path | str) -> Iterator[sqlite3.Connection]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.capture import Asked, Form, Usage, read_body, read_chunks
+from app.capture import Asked, Form, Usage, read_body, read_chunks, streams
 from app.model.errors import UsageError
 from app.model.verdicts import Verdict
 
@@ -233,3 +233,71 @@ def test_a_row_of_an_old_run_without_finish_reason_is_no_answer() -> None:
     asked = Asked(form=Form.RAW_RESPONSES)
     assert flags({"content": "a", "reasoning": "b"}, None, asked) == {"no_finish_reason"}
     assert flags([1], None, asked) == {"no_choices"}
+
+
+def test_a_call_of_a_stream_keeps_the_first_id_that_was_sent() -> None:
+    calls: list[Any] = [
+        {"index": 0, "id": "functions.f:0", "type": "function", "function": {"name": "f", "arguments": ""}},
+        {"index": 1, "id": None, "function": {"name": "g"}},
+        {"index": 0, "function": {"arguments": '{"a"'}},
+        {"index": 1, "id": "functions.g:1", "function": {"arguments": "{}"}},
+        {"index": 0, "id": "", "function": {"arguments": ": 1}"}},
+        {"index": 2, "function": {"name": "h", "arguments": "{}"}},
+    ]
+    body: Any = streams.join([{"choices": [{"delta": {"tool_calls": [call]}}]} for call in calls])
+    assert body["choices"][0]["message"]["tool_calls"] == [
+        {"id": "functions.f:0", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}},
+        {"id": "functions.g:1", "type": "function", "function": {"name": "g", "arguments": "{}"}},
+        {"type": "function", "function": {"name": "h", "arguments": "{}"}},
+    ]
+
+
+def test_more_lists_and_objects_than_an_answer_has_room_for_are_no_answer() -> None:
+    answer = json.dumps(ANSWER)
+    wide = '{"choices": [' + answer + '], "x": [' + "{}, " * 40_000 + "{}]}"
+    assert flags(wide.encode()) == {"not_json"}
+    assert flags(json.dumps(said(content="[{" * 40_000 + '"\\', reasoning="why")).encode()) == set()
+    few = '{"choices": [' + answer + '], "x": [' + "{}, " * 9_000 + "{}]}"
+    assert flags(few.encode()) == set()
+
+
+def test_the_densest_of_real_answers_have_room() -> None:
+    """Log probabilities, each with its bytes and the alternatives."""
+    one = {
+        "token": "a",
+        "logprob": -1.5,
+        "bytes": [97],
+        "top_logprobs": [{"token": "a", "logprob": -1.5, "bytes": [97]}],
+    }
+    body = json.dumps(chat(logprobs={"content": [one] * 20_000}), separators=(",", ":")).encode()
+    assert flags(body) == set()
+
+
+def test_more_choices_or_calls_than_anybody_asks_for_are_junk() -> None:
+    most = [{**ANSWER, "index": index} for index in range(2048)]
+    assert flags({"choices": most}) == {"multiple_choices"}
+    assert flags({"choices": [*most, ANSWER]}) == {"bad_content_type"}
+    delta = {"choices": [{"index": 0, "delta": {}} for _ in range(5000)]}
+    assert read_chunks(200, [delta, DELTA], Asked()).flags == frozenset()
+    apart = {"choices": [{"index": index, "delta": {}} for index in range(2049)]}
+    assert read_chunks(200, [apart], Asked()).flags == {"bad_content_type"}
+    calls = {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": index} for index in range(2049)]}}]}
+    assert read_chunks(200, [calls], Asked()).flags == {"bad_content_type"}
+
+
+@pytest.mark.parametrize(
+    ("events", "flag"),
+    [
+        (['{"choices": [{}', "{}]}"], "bad_chunk"),  # two halves of one object
+        (['{"choices": [{"delta": "x', '"}]}'], "bad_chunk"),
+        (["{}", "{}\n\ndata: {}", "[1]"], "bad_chunk"),
+        (["{}", '{"error": 1}', "{"], "error_chunk"),
+        (["{}", '{"\\u0065rror": 1}', "{"], "error_chunk"),
+        (['{"x": ' + "[" * 201 + "]" * 201 + "}"], "bad_chunk"),
+        (['{"x": "' + "[{" * 99 + '"}'], "no_choices"),
+    ],
+)
+def test_events_are_read_each_for_itself(events: list[str], flag: str) -> None:
+    stream = "".join(f"data: {event}\n\n" for event in events)
+    assert flags(stream.encode(), asked=SSE) == {flag}
+    assert flags(f"event: x\n{stream}".encode(), asked=SSE) == {flag}

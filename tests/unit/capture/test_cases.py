@@ -1,5 +1,7 @@
 """Every case of the case file, and every recorded body, is read as it says."""
 
+import json
+
 from app.capture import Asked, Form, read_body
 from tests.unit.capture.case_file import CASES, RECORDINGS, Row, expected, read_case, seen
 
@@ -7,6 +9,15 @@ from tests.unit.capture.case_file import CASES, RECORDINGS, Row, expected, read_
 def test_a_case_is_read_as_it_says(case: Row) -> None:
     found = seen(read_case(case))
     assert found == expected(case["expect"], found)
+
+
+def test_a_case_of_chunks_is_read_the_same_from_the_bytes_of_its_stream(case: Row) -> None:
+    if "chunks" not in case:
+        return
+    request = case["request"]
+    asked = Asked(request["thinking"], request.get("profile", "think"), request.get("prompt", ""), Form.SSE)
+    stream = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in case["chunks"]) + "data: [DONE]\n\n"
+    assert read_body(case["http_status"], stream.encode(), asked) == read_case(case)
 
 
 def test_a_recorded_body_is_read_as_it_says(recording: Row) -> None:

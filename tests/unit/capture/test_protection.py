@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.capture.fences import Fences
@@ -16,7 +16,26 @@ CALL = "<|tool_call_begin|>{}<|tool_call_argument_begin|>{}<|tool_call_end|>"
 
 markdown = st.lists(
     st.sampled_from(
-        ("`", "``", "```", "````", "~~~", "~~~~", "\n", "\n", "\n", "\r\n", " ", "   ", "    ", "\t", "a", "py", TAG)
+        (
+            "`",
+            "``",
+            "```",
+            "````",
+            "~~~",
+            "~~~~",
+            "\n",
+            "\n",
+            "\n",
+            "\r\n",
+            "\r",
+            " ",
+            "   ",
+            "    ",
+            "\t",
+            "a",
+            "py",
+            TAG,
+        )
     ),
     max_size=30,
 ).map("".join)
@@ -116,6 +135,46 @@ def test_code_spans_are_those_of_a_plain_reading(line: str, data: st.DataObject)
     assert fast.paired_from(0) == pairs
 
 
+LINES = (
+    *(
+        "</think>```\n",
+        "`</think>```\n",
+        "```</think>```\n",
+        "\n```\n",
+        "````\n",
+        "</think>````\n",
+        "~~~\n",
+        "</think>~~~\n",
+    ),
+    *("\n", "a", "`</think>`\n", "`</think>`" + "x" * 120, "``", "`</think>` `" + "y" * 101 + "\n", "```x\n", "\r\n"),
+    *("   ```\n", "`", "~~~~\n", "</think>   ```\r\n", "`</think> ``` `\n"),
+)
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=20).map("".join))
+@example(
+    "\n```\n`</think>`" + "x" * 120 + "`</think>```\n\n```\n"
+)  # a fence for the rest of a line of unpaired back-ticks
+def test_the_control_tag_is_that_of_a_plain_reading(text: str) -> None:
+    found = Protection(text).control(TAG)
+    assert (found and (found.at, found.protected)) == plain_control(text)
+
+
+def plain_control(text: str) -> tuple[int, bool] | None:
+    tags = [found.start() for found in re.finditer(TAG, text)]
+    covered = covered_by_fences(text)
+    for at in tags:
+        start = text.rfind("\n", 0, at) + 1
+        if not covered[at] and not plain_spans(text[start:].split("\n")[0])[0][at - start]:
+            return at, False
+    for at in tags:
+        rest = text[at + len(TAG) :]
+        line = rest.split("\n")[0]
+        if not leaves_fence_open(rest) and (opening(line) or plain_spans(line)[1]):
+            return at, True
+    return None
+
+
 OPENING = re.compile(r" {0,3}(`{3,}|~{3,})(.*)", re.DOTALL)
 
 
@@ -128,7 +187,7 @@ def opening(line: str) -> tuple[str, str] | None:
 
 def closes(line: str, fence: str) -> bool:
     found = OPENING.fullmatch(line)
-    return bool(found and found[1].startswith(fence) and not found[2].strip(" \t\r"))
+    return bool(found and found[1].startswith(fence) and re.fullmatch(r"[ \t]*\r?", found[2]))
 
 
 def closing_line(lines: list[str], first: int) -> int | None:

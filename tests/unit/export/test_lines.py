@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from app.capture import Form
 from app.export.body import tool_calls_of, usage_of
-from app.export.lines import Exported, line_of
+from app.export.lines import line_of
+from app.export.values import Exported
 from app.model.errors import IntegrityFailure
 from app.model.ids import ResponseId
+from tests.unit.export.kit import stored
 
 MESSAGES = '[{"role":"user","content":"q"}]'
 ONE = ResponseId(1)
@@ -19,8 +21,9 @@ ONE = ResponseId(1)
 
 def exported(**changed: Any) -> Exported:
     values: dict[str, Any] = {
-        "sample_id": "s1", "messages": MESSAGES, "reasoning": "r", "content": "c", "finish_reason": "stop",
-        "usage": {"completion_tokens": 1}, "tool_calls": None, "replica": None,
+        "sample_id": "s1", "messages": MESSAGES, "tools": None, "params": None, "reasoning": "r", "content": "c",
+        "finish_reason": "stop", "usage": {"completion_tokens": 1}, "tool_calls": None, "replica": None,
+        "stored": stored(),
     }  # fmt: skip
     return Exported(**values | changed)
 

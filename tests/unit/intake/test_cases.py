@@ -8,7 +8,7 @@ import pytest
 
 from app.intake.rows import Reading, Row, read_row
 
-CASES = Path(__file__).parents[2] / "cases" / "datasets_messages.jsonl"
+CASES = Path(__file__).parents[2] / "cases" / "datasets.jsonl"
 
 
 def _cases() -> list[dict[str, Any]]:

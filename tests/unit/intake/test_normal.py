@@ -173,12 +173,6 @@ def test_messages_win_over_prompt_and_null_keys_count_as_absent() -> None:
     assert _row(prompt="p", messages=None).format == "prompt"
 
 
-def test_a_format_that_cannot_be_read_yet_is_never_taken_for_another() -> None:
-    read = _read(instruction="i", prompt="p")
-    assert isinstance(read, Reject)
-    assert (read.reason, read.detail) == ("unknown_format", "alpaca rows cannot be read yet")
-
-
 def test_a_told_format_refuses_rows_of_others() -> None:
     read = read_row(1, b'{"messages": [{"role": "user", "content": "x"}]}', Reading("prompt"))
     assert isinstance(read, Reject)

@@ -20,7 +20,7 @@ def test_the_gate_says_its_numbers_what_to_look_at_and_what_to_do() -> None:
         "3 of the first 5 answers captured, 1 missing, 1 leaked (needs 19 of 20). "
         "See `thinkledger samples B1 --verdict missing`; after mending the server: "
         "`thinkledger probe --endpoint http://gpu:30000/v1 --dataset B1`, which resumes when reasoning is there, "
-        "or `thinkledger datasets resume B1`."
+        "or `thinkledger datasets resume B1`; then `thinkledger retry B1 --verdict missing` asks what was lost again."
     )
 
 
@@ -36,7 +36,7 @@ def test_the_end_of_a_run_says_what_it_judged() -> None:
     [
         ([X, X], AlarmKind.GATE, ["0 of the first 2", "2 malformed", "--cause malformed"]),
         ([*[C] * 40, *[M] * 11], AlarmKind.CAPTURE_LOW, ["39 of the last 50", "78.0 %", "needs 80 %", "resume B1"]),
-        ([*[C] * 40, M], AlarmKind.LOST_ANY, ["1 of 41 answers", "--verdict missing", "--verdict leaked"]),
+        ([*[C] * 40, M], AlarmKind.LOST_ANY, ["1 of 41 answers", "--verdict leaked", "retry B1 --verdict missing"]),
         ([*[C] * 40, *[T] * 26], AlarmKind.TRUNCATED_HIGH, ["26 of the last 50", "--max-tokens", "datasets resume B1"]),
         ([*[C] * 40, X, X, X], AlarmKind.UNREADABLE, ["3 of the last 20", "--cause malformed", "datasets resume B1"]),
     ],

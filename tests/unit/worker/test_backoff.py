@@ -10,17 +10,18 @@ from worker import backoff
 from worker.backoff import RULES, cause_of_flags, cause_of_status, decide, retry_after, wait
 
 HELD, STOPS = {Cause.UNREACHABLE}, {Cause.DENIED, Cause.NO_SUCH_MODEL}
-FOR_GOOD = {Cause.REJECTED, Cause.TOO_LARGE, Cause.UNSENDABLE}
+FOR_GOOD = {Cause.REJECTED, Cause.TOO_LARGE, Cause.UNSENDABLE, Cause.KILLS_SERVER}
+SLOWS = {Cause.BUSY, Cause.OUT_OF_FILES}
 IF_WELL = {Cause.SERVER_ERROR, Cause.CUT, Cause.TIMED_OUT, Cause.ABORTED, Cause.MALFORMED}
 
 
 def test_the_table_is_the_one_that_was_decided() -> None:
     assert {cause for cause, rule in RULES.items() if rule.settle is Settle.RELEASE} == HELD | STOPS
     assert {cause for cause, rule in RULES.items() if rule.settle is Settle.GIVE_UP} == FOR_GOOD
-    assert {cause for cause, rule in RULES.items() if rule.settle is Settle.POSTPONE} == IF_WELL | {Cause.BUSY}
+    assert {cause for cause, rule in RULES.items() if rule.settle is Settle.POSTPONE} == IF_WELL | SLOWS
     assert {cause for cause, rule in RULES.items() if rule.holds_endpoint} == HELD
     assert {cause for cause, rule in RULES.items() if rule.stops_worker} == STOPS
-    assert {cause for cause, rule in RULES.items() if rule.slows_endpoint} == {Cause.BUSY}
+    assert {cause for cause, rule in RULES.items() if rule.slows_endpoint} == SLOWS
 
 
 @pytest.mark.parametrize("cause", RULES)

@@ -1,0 +1,75 @@
+"""What is exported of one answer: the values that presets make lines of."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from app.export.body import open_body
+from app.model.ids import ResponseId
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """How the answer came, and its very bytes."""
+
+    response: ResponseId
+    replica: int
+    verdict: str
+    flags: str  # JSON
+    parser_version: int
+    form: str
+    expected: int
+    profile: str
+    raw_text_sent: int
+    http_status: int | None
+    content_type: str | None
+    request_id: str | None
+    request: str | None  # JSON of all that was sent but messages and tools
+    requested_ms: int | None
+    received_ms: int
+    raw_sha256: str
+    body: bytes
+
+    def facts(self) -> dict[str, Any]:
+        """All about the response but its body."""
+        return {
+            "form": self.form,
+            "http_status": self.http_status,
+            "content_type": self.content_type,
+            "request_id": self.request_id,
+            "requested_ms": self.requested_ms,
+            "received_ms": self.received_ms,
+            "expected": bool(self.expected),
+            "profile": self.profile,
+            "raw_text_sent": bool(self.raw_text_sent),
+            "request": None if self.request is None else json.loads(self.request),
+            "raw_sha256": self.raw_sha256,
+        }
+
+
+@dataclass(frozen=True)
+class Exported:
+    """The values of one line. None is "not found", and JSON null."""
+
+    sample_id: str
+    messages: str  # JSON
+    tools: str | None  # JSON
+    params: str | None  # JSON
+    reasoning: str | None
+    content: str | None
+    finish_reason: str | None
+    usage: Any
+    tool_calls: list[Any] | None
+    replica: int | None  # only where a sample is answered several times
+    stored: Stored
+
+    @property
+    def name(self) -> str:
+        """One id a line: the sample's, with the replica's number where a sample has several."""
+        return self.sample_id if self.replica is None else f"{self.sample_id}#{self.replica}"
+
+    @cached_property
+    def body_value(self) -> Any:
+        """The body as JSON; an event stream joined into the body that it stands for."""
+        return open_body(self.stored.response, self.stored.form, self.stored.body)

@@ -1,0 +1,123 @@
+"""Rows of finished runs: the prompt as their tool keeps it, and the very bytes of the answer."""
+
+import base64
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import msgspec
+
+from app.intake.draft import Draft
+from app.intake.formats.chat import read_messages
+from app.intake.refusal import RowRefused
+from app.intake.strict_json import Json
+from app.model.old_answer import CHAT, OldAnswer
+
+Row = dict[str, Json]
+Answer = Callable[[Row, bytes], OldAnswer]
+_T = TypeVar("_T")
+
+_FACTS = ("content_type", "request_id", "requested_ms", "received_ms")
+
+
+def whole_row(_row: Row, data: bytes) -> OldAnswer:
+    """raw_responses: the line itself is the body."""
+    return OldAnswer(data)
+
+
+def read_curator(row: Row) -> Draft:
+    """curator's `responses_N.jsonl`: the prompt under `generic_request`, the id in the row that it was made of."""
+    request = row["generic_request"]
+    if not isinstance(request, dict) or "messages" not in request:
+        raise RowRefused("unknown_format", "generic_request has no messages")
+    named = request.get("original_row")
+    return replace(read_messages(request), named=named if isinstance(named, dict) else {})
+
+
+class _Curator(msgspec.Struct):
+    raw_response: msgspec.Raw
+
+
+def curator_answer(row: Row, data: bytes) -> OldAnswer:
+    """The server's body, as the library put it into `raw_response`."""
+    if not isinstance(row.get("raw_response"), dict):
+        raise RowRefused("no_answer", f"response_errors: {json.dumps(row.get('response_errors'))[:200]}")
+    return OldAnswer(bytes(_decoded(data, _Curator).raw_response), CHAT)
+
+
+def read_batch_result(row: Row) -> Draft:
+    """A line of a batch's result file. It holds no prompt: that of the dataset's sample of its custom_id is taken."""
+    return Draft([], named={"custom_id": row["custom_id"]}, prompt_elsewhere=True)
+
+
+def is_result(row: Row) -> bool:
+    """Whether a row with a custom_id is a result; of one that failed only the error is there."""
+    return "messages" not in row and ("response" in row or "error" in row)
+
+
+class _Response(msgspec.Struct):
+    body: msgspec.Raw
+
+
+class _Batch(msgspec.Struct):
+    response: _Response
+
+
+def batch_answer(row: Row, data: bytes) -> OldAnswer:
+    """The server's body under `response`."""
+    response = row.get("response")
+    if not isinstance(response, dict) or not isinstance(response.get("body"), dict):
+        raise RowRefused("no_answer", f"error: {json.dumps(row.get('error'))[:200]}")
+    status = response.get("status_code")
+    return OldAnswer(
+        bytes(_decoded(data, _Batch).response.body),
+        CHAT,
+        http_status=status if isinstance(status, int) else None,
+        facts={"request_id": _text(response.get("request_id"))},
+    )
+
+
+def read_full(row: Row) -> Draft:
+    """A row of our own archive."""
+    params = row.get("params")
+    return replace(read_messages(row), settings=params if isinstance(params, dict) else None)
+
+
+def full_answer(row: Row, _data: bytes) -> OldAnswer:
+    """A row of our own archive: everything about the response, and its bytes."""
+    response: dict[str, Any] = row["response"]  # type: ignore[assignment]  # the format's test has looked
+    try:
+        body = base64.b64decode(response["raw_base64"]) if "raw_base64" in response else response["raw"].encode()
+        request = response["request"]
+        return OldAnswer(
+            body,
+            form=response["form"],
+            expected=response["expected"],
+            profile=response["profile"],
+            http_status=response["http_status"],
+            facts={
+                **{name: response[name] for name in _FACTS},
+                "raw_text_sent": int(response["raw_text_sent"]),
+                "request": None if request is None else json.dumps(request, sort_keys=True, ensure_ascii=False),
+            },
+        )
+    except (KeyError, AttributeError, TypeError, ValueError) as error:
+        raise RowRefused("unknown_format", f"no whole row of preset full ({error!r})") from None
+
+
+def is_full(row: Row) -> bool:
+    """Whether the response of a row is one of preset full."""
+    response = row["response"]
+    return isinstance(response, dict) and "form" in response and ("raw" in response or "raw_base64" in response)
+
+
+def _decoded(data: bytes, kind: type[_T]) -> _T:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.MsgspecError as error:
+        raise RowRefused("not_json", str(error)) from None
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None

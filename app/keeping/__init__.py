@@ -1,0 +1,1 @@
+"""Keeping a store: backup, restore, upgrade, and whether its machine is well."""

@@ -1,0 +1,53 @@
+"""The fault drill can fail: each sabotage is caught by an invariant, and without it the same scenario holds."""
+
+import subprocess
+import sys
+
+import pytest
+
+import tests.drill.scenarios  # noqa: F401 - fills the catalogue
+from tests.drill import patching
+from tests.drill.broken import BROKEN
+from tests.drill.catalogue import FAULTS, Size
+from tests.drill.forks import Nursery
+from tests.drill.points import CALLS, OPERATIONS
+from tests.drill.runner import Run, play
+from tests.drill.selfcheck import CATCHERS, caught, is_caught
+from tests.support.product import environment
+from tests.support.simulator import ROOT
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("broken", sorted(BROKEN))
+def test_a_sabotage_is_caught_and_the_product_as_it_is_holds(broken: str) -> None:
+    sabotaged = caught(broken, seed=1)
+    assert is_caught(sabotaged), sabotaged.words
+    with Nursery() as nursery:
+        row = play(FAULTS[CATCHERS[broken]], Run(1, Size.SHORT), nursery)
+    assert row.words == []
+    assert row.findings.samples > 0
+
+
+def test_every_named_point_is_still_a_function_of_the_product() -> None:
+    for target in (*OPERATIONS.values(), *CALLS.values()):
+        assert callable(patching.find(target)), target
+
+
+def test_the_same_seed_gives_the_same_schedule() -> None:
+    shown = [
+        subprocess.run(
+            [sys.executable, "-m", "tests.drill", "--list", "--size", "short", "--seed", "7"],
+            cwd=ROOT, env=environment(), capture_output=True, check=True,
+        ).stdout
+        for _ in range(2)
+    ]  # fmt: skip
+    assert shown[0] == shown[1]
+    assert b"seed 7, size short" in shown[0]
+
+
+def test_the_launcher_kills_a_command_at_its_point() -> None:
+    body = b'{"body": {"choices": [{"message": {"content": "a</think>b"}, "finish_reason": "stop"}]}}'
+    for point, code in ((["read.before", "1"], -9), ([], 0)):
+        command = [sys.executable, "-m", "tests.drill.launch", *point, "--", "parse", "-"]
+        done = subprocess.run(command, cwd=ROOT, env=environment(), input=body, capture_output=True, check=False)
+        assert done.returncode == code, done.stderr

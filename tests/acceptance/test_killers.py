@@ -1,0 +1,54 @@
+"""Prompts that kill their server, or that it can never answer, end as failed and take no other job along."""
+
+from pathlib import Path
+
+from tests.acceptance.test_main_job import prompts
+from tests.support.product import Product, wait_for
+from tests.support.simulator import Simulator
+
+
+def poisoned(size: int, words: dict[int, str]) -> list[str]:
+    return [f"{words[n]} {prompt}" if n in words else prompt for n, prompt in enumerate(prompts(size))]
+
+
+def test_a_prompt_that_kills_the_server_is_asked_alone_and_fails_and_all_others_are_done(product: Product) -> None:
+    killers = dict.fromkeys((3, 40), "killer")
+    product.import_prompts("killers", poisoned(60, killers))
+    with Simulator("--fault", "drops_all@prompt:killer", "--latency", "fixed:0.05") as simulator:
+        said = product.finish(simulator.url, "--concurrency", "8", code=6)
+    failed = product.rows("SELECT sample_id, cause, deaths FROM job WHERE state = 'failed' ORDER BY id")
+    assert {row[0] for row in failed} == {f"s{number}" for number in killers}
+    assert {row[1] for row in failed} <= {
+        "kills_server",
+        "cut",
+    }  # cut: nothing else was in flight, so nobody else saw it
+    assert ("s3", "kills_server", 4) in failed
+    assert product.count("done") == 58
+    assert product.value("SELECT sum(tries) FROM job WHERE state = 'done'") == 0
+    assert "endpoint_down" in said
+    product.check_invariants()
+
+
+def test_a_prompt_that_ends_the_server_s_process_is_found_over_its_restarts(product: Product) -> None:
+    product.import_prompts("fatal", poisoned(30, {5: "killer"}))
+    with Simulator("--fault", "dies@prompt:killer", "--latency", "fixed:0.05") as simulator:
+        with product.worker(simulator.url, "--until-empty", "--concurrency", "8") as running:
+            for death in range(1, 5):
+                simulator.process.wait()
+                simulator.restart()
+                wait_for(lambda n=death: (product.value("SELECT max(deaths) FROM job") or 0) >= n, f"death {death}")
+            running.wait(6)
+    assert product.rows("SELECT sample_id, cause FROM job WHERE state = 'failed'") == [("s5", "kills_server")]
+    assert product.count("done") == 29
+
+
+def test_prompts_that_are_always_500_fail_after_their_tries_and_all_others_are_done(product: Product) -> None:
+    """They stand at the head: at first nothing shows that the server is well, but that it answers a small question."""
+    product.import_prompts("sick", poisoned(60, dict.fromkeys(range(20), "sick")))
+    product.run("datasets", "set", "sick", "--max-attempts", "2")
+    with Simulator("--fault", "http_500@prompt:sick", "--latency", "fixed:0.02") as simulator:
+        said = product.finish(simulator.url, "--concurrency", "16", code=6)
+    assert "endpoint_ill" in said
+    assert product.rows("SELECT DISTINCT cause, tries FROM job WHERE state = 'failed'") == [("server_error", 2)]
+    assert (product.count("failed"), product.count("done")) == (20, 40)
+    assert not list(Path(product.folder).glob("core*"))

@@ -1,0 +1,80 @@
+"""`thinkledger verify`: whether the store is what was written into it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.model.exits import Exit
+from worker import cli_context
+
+if TYPE_CHECKING:
+    from app.verify.findings import Finding, Report
+
+LISTED = 1_000  # findings that one JSON object holds; the count is that of all
+
+
+def register(app: typer.Typer) -> None:
+    app.command("verify", help=HELP)(verify)
+
+
+HELP = """Compare all that a store says twice: sums, answers, copies, hashes, readings. Changes nothing.
+
+Without --full 500 bodies are hashed and read anew, with it every one. Exit 8 when anything is wrong.
+Example: thinkledger --db B1.db verify --full
+"""
+
+
+def verify(
+    ctx: typer.Context,
+    full: Annotated[bool, typer.Option("--full", help="Hash and read every body, compare every index.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """One line a finding, and what was looked at."""
+    settings = cli_context.context(ctx)
+    cli_context.run(lambda: _run(settings, full=full, as_json=as_json))
+
+
+async def _run(settings: cli_context.Globals, *, full: bool, as_json: bool) -> Exit:
+    from app.progress.display import one_line
+    from app.store.store import open_store
+    from app.verify.verifying import Told, verify
+    from worker.bar import shown
+
+    kept: list[Finding] = []
+
+    def tell(finding: Finding) -> None:
+        if not as_json:
+            cli_context.put(one_line(finding.line))
+        elif len(kept) < LISTED:
+            kept.append(finding)
+
+    async with open_store(settings.db) as store:
+        with shown(settings, "verify") as show:
+            report = await verify(store, Told(tell, show), full=full)
+    if as_json:
+        cli_context.put_json(_facts(report, kept, full=full))
+    else:
+        cli_context.put(summary(report))
+    return Exit.DONE if report.sound else Exit.INTEGRITY
+
+
+def summary(report: Report) -> str:
+    """`ok: 10,000 jobs, 10,020 responses, 500 of them read anew, as of seq 12,345`"""
+    verdict = "ok" if report.sound else f"{report.findings:,} findings"
+    older = f" ({report.older_readings:,} by another parser version: hashed only)" if report.older_readings else ""
+    return (
+        f"{verdict}: {report.jobs:,} jobs, {report.responses:,} responses, {report.bodies:,} of them hashed and read "
+        f"anew{older}, as of seq {report.seq:,}"
+    )
+
+
+def _facts(report: Report, kept: list[Finding], *, full: bool) -> dict[str, object]:
+    return {
+        "ok": report.sound, "full": full, "seq": report.seq, "jobs": report.jobs, "responses": report.responses,
+        "bodies": report.bodies, "older_readings": report.older_readings, "findings": report.findings,
+        "listed": [
+            {"dataset": one.dataset, "sample_id": one.sample_id, "what": one.what, "todo": one.todo} for one in kept
+        ],
+    }  # fmt: skip

@@ -1,0 +1,54 @@
+"""Lines that fit a terminal. A number, a name or a command is never cut: where it does not fit, a new line begins.
+
+Into a pipe or a file lines go unbroken, a record a line, as `grep` wants them; `COLUMNS` says otherwise.
+"""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+
+LEAST = 20  # columns; a narrower terminal breaks lines itself
+_WORDS = re.compile(r"`[^`]*`\S*|\d[\d,.]* (?:%|/h|tok/s|KiB|MiB|GiB|B)\S*|\S+")
+
+
+def columns() -> int | None:
+    """How wide lines may be; None where nothing limits them."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal():
+        return max(LEAST, shutil.get_terminal_size().columns)
+    return None
+
+
+def facts(parts: Iterable[str], width: int | None, first: str = "", indent: str = "") -> Iterator[str]:
+    """Parts with two spaces between them; the first line begins with `first`, each further one with `indent`."""
+    yield from _filled(_pieces(parts, width, indent), width, first, indent)
+
+
+def sentence(text: str, width: int | None, first: str = "", indent: str = "") -> Iterator[str]:
+    """A text, broken between its words."""
+    words = text.split() if width is None else _WORDS.findall(text)
+    yield from _filled(((word, " ") for word in words), width, first, indent)
+
+
+def _pieces(parts: Iterable[str], width: int | None, indent: str) -> Iterator[tuple[str, str]]:
+    """Each part as one piece, or as its words where it is longer than a whole line."""
+    for part in parts:
+        if width is None or len(indent) + len(part) <= width:
+            yield part, "  "
+            continue
+        for number, word in enumerate(_WORDS.findall(part)):
+            yield word, " " if number else "  "
+
+
+def _filled(pieces: Iterable[tuple[str, str]], width: int | None, first: str, indent: str) -> Iterator[str]:
+    line, empty = first, True
+    for piece, gap in pieces:
+        if empty:
+            line, empty = line + piece, False
+        elif width is None or len(line) + len(gap) + len(piece) <= width:
+            line += gap + piece
+        else:
+            yield line.rstrip()
+            line = indent + piece
+    yield line.rstrip()
