@@ -28,7 +28,7 @@ from worker.display import show, tell_end
 from worker.endpoint import connect, distinct
 from worker.feeder import Feeder
 from worker.gatekeeper import Gatekeeper
-from worker.heartbeat import beat
+from worker.heartbeat import beat, obey
 from worker.log import Log
 from worker.memory import Memory
 from worker.pool import Pool, Server
@@ -163,6 +163,7 @@ async def _session(settings: WorkerSettings, tools: Tools) -> None:
             background.start_soon(listen, tools.ending, settings.grace_s, tools.log)
             background.start_soon(beat, tools.store, worker, settings.lease_ttl_s, tools.ending, tools.log)
             background.start_soon(replayer.run)
+            background.start_soon(obey, tools.store, worker, tools.ending, tools.log)
             background.start_soon(rescuer.run)
             background.start_soon(gatekeeper.run)
             background.start_soon(keep_evaluating, tools.store, f"worker {worker}", _not_evaluated(tools.log))

@@ -489,6 +489,12 @@ def set_worker_state() -> Update:
 
 
 @cache
+def worker_state() -> Select[Any]:
+    """The state of one worker."""
+    return select(WORKER.c.state).where(WORKER.c.id == bindparam("worker"))
+
+
+@cache
 def open_workers() -> Select[Any]:
     """Workers that have neither stopped nor been declared dead."""
     return select(WORKER.c.id, WORKER.c.uuid, WORKER.c.beat, WORKER.c.ttl_ms).where(
