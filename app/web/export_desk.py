@@ -7,7 +7,6 @@ from app.export.census import Census
 from app.export.exporting import Listener, export_dataset
 from app.export.folder import ExportFolder
 from app.export.request import ExportRequest
-from app.leasing.notes import Note, note_action
 from app.model.errors import Refused, ThinkledgerError
 from app.store.store import Store
 from app.web.site import Work
@@ -57,12 +56,9 @@ class Desk:
             build.rows = rows
 
         try:
-            report = await export_dataset(self.store, request, listener=Listener(on_census, on_rows))
+            await export_dataset(self.store, request, listener=Listener(on_census, on_rows))
         except ThinkledgerError as error:
             build.error = str(error)
             log.warning("export %s: %s", build.name, error)
-            return
-        del self.builds[build.name]
-        written = report.written
-        detail: dict[str, str | int] = {"file": build.name, "rows": written.rows, "sha256": written.sha256}
-        await self.store.write(note_action, Note("exported", report.census.dataset, detail))
+        else:
+            del self.builds[build.name]
