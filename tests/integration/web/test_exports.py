@@ -99,7 +99,7 @@ def test_no_other_name_is_taken(opened: Dashboard, tmp_path: Path) -> None:
         assert opened.send("/api/v1/exports", {"dataset": "free", "name": name}).status == 400, name
         assert opened.ask(f"/exports/{quote(name, safe='')}").status in (200, 400, 404), name
         assert opened.ask(f"/exports/{quote(name, safe='')}/manifest").status in (400, 404), name
-    ours = {"t.db", "t.db-wal", "t.db-shm", "t.db.exports"}
+    ours = {"t.db", "t.db-wal", "t.db-shm", "t.db.exports", "t.db.workers"}
     assert {path.name for path in tmp_path.iterdir()} <= ours
     assert not (tmp_path / "t.db.exports").exists()
 
