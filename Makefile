@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.ready-run
 DEV_STAMP := $(VENV)/.ready-dev
 
-.PHONY: help setup demo test lint format bench drill drill-short drill-long clean
+.PHONY: help setup demo test lint format bench drill drill-short drill-long screenshots clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -24,8 +24,8 @@ $(DEV_STAMP): $(RUN_STAMP)
 
 setup: $(DEV_STAMP) ## Make the virtual environment with everything for development
 
-demo: $(RUN_STAMP) ## Simulator, bundled prompts, worker and export in one command
-	$(BIN)/thinkledger demo
+demo: $(RUN_STAMP) ## Simulator, bundled prompts, worker and export in one command; `thinkledger demo` keeps the dashboard up
+	$(BIN)/thinkledger demo --exit
 
 test: $(DEV_STAMP) ## Run the tests
 	$(BIN)/python -m pytest
@@ -51,6 +51,9 @@ drill-short: $(DEV_STAMP) ## Five minutes of it
 
 drill-long: $(DEV_STAMP) ## The rest: hours of it
 	$(BIN)/python -m tests.drill --size long
+
+screenshots: $(DEV_STAMP) ## Make the pictures of the documents anew; needs chromium
+	$(BIN)/python -m tests.browser.gallery
 
 clean: ## Remove what the targets made
 	rm -rf $(VENV) demo build dist

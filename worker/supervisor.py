@@ -3,7 +3,7 @@
 import os
 import socket
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from app.gates.evaluating import keep_evaluating
 from app.leasing import locks
 from app.leasing.datasets import dataset_of
 from app.leasing.workers import Leave, Registration, leave, register
@@ -27,7 +28,7 @@ from worker.display import show, tell_end
 from worker.endpoint import connect, distinct
 from worker.feeder import Feeder
 from worker.gatekeeper import Gatekeeper
-from worker.heartbeat import beat
+from worker.heartbeat import beat, obey
 from worker.log import Log
 from worker.memory import Memory
 from worker.pool import Pool, Server
@@ -162,8 +163,10 @@ async def _session(settings: WorkerSettings, tools: Tools) -> None:
             background.start_soon(listen, tools.ending, settings.grace_s, tools.log)
             background.start_soon(beat, tools.store, worker, settings.lease_ttl_s, tools.ending, tools.log)
             background.start_soon(replayer.run)
+            background.start_soon(obey, tools.store, worker, tools.ending, tools.log)
             background.start_soon(rescuer.run)
             background.start_soon(gatekeeper.run)
+            background.start_soon(keep_evaluating, tools.store, f"worker {worker}", _not_evaluated(tools.log))
             background.start_soon(disk.run)
             background.start_soon(show, tools.store, settings.live_progress, tools.log)
             for watcher in watchers:
@@ -173,6 +176,10 @@ async def _session(settings: WorkerSettings, tools: Tools) -> None:
         with suppress(*TROUBLE, OSError):  # what waits still is said at the end
             await replayer.finish()  # what came last may find the store well again
             await gatekeeper.look()  # a run that ends with a hold says why
+
+
+def _not_evaluated(log: Log) -> Callable[[str], None]:
+    return lambda reason: log.warning("not_evaluated", reason=reason)
 
 
 async def _work(feeder: Feeder, tools: Tools) -> None:

@@ -10,7 +10,7 @@ Pure and total: no I/O, no clock, and any bytes whatsoever give a `Reading`, nev
 from app.capture.asked import Asked, Form
 from app.capture.flags import Flag
 from app.capture.profiles import PROFILES, Profile
-from app.capture.read import PARSER_VERSION, read_body, read_chunks
+from app.capture.read import PARSER_VERSION, content_of, read_body, read_chunks
 from app.capture.reading import ChoiceReading, Parts, Reading, Usage
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Profile",
     "Reading",
     "Usage",
+    "content_of",
     "read_body",
     "read_chunks",
 ]

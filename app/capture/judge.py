@@ -12,6 +12,7 @@ from app.capture.reading import ChoiceReading, Usage
 from app.capture.residual import residual
 from app.capture.split import read_content
 from app.capture.tools import count_calls, has_markup
+from app.model.found import Found
 from app.model.verdicts import Verdict
 
 
@@ -34,6 +35,9 @@ def judge(choice: Choice, usage: Usage | None, asked: Asked) -> ChoiceReading:
         flags=outcome.flags | message.flags | field.flags | _notes(outcome, tool_calls, usage, facts),
         parts=outcome.parts,
         finish_reason=choice.finish_reason,
+        found=Found.of(
+            field=field.text is not None, tag=message.content is not None and facts.tags.close in message.content
+        ),
     )
 
 

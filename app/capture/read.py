@@ -33,6 +33,14 @@ def read_chunks(http_status: int | None, chunks: Sequence[object], asked: Asked)
         return malformed(reason.flag)
 
 
+def content_of(body: bytes, form: Form) -> str | None:
+    """`message.content` as the server sent it, of the choice that a reading speaks of; None where there is none."""
+    try:
+        return envelope.open_body(_open(body, form)).choices[0].message.content
+    except Malformed:
+        return None
+
+
 def _open(body: bytes, form: Form) -> object:
     # A server that knows no streaming answers with a plain body; no event stream starts with a brace.
     if form == Form.SSE and not body.lstrip().startswith(b"{"):
@@ -56,6 +64,7 @@ def _read(body: object, asked: Asked) -> Reading:
         usage=outer.usage,
         parts=row.parts,
         choices=choices,
+        found=row.found,
         model=outer.model,
         weight_version=outer.weight_version,
         token_ids=outer.token_ids,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from app.capture.flags import Flag
+from app.model.found import Found
 from app.model.verdicts import Verdict
 
 Parts = tuple[str, str, str, str, str]  # lead, open, reasoning, close, content: joined they are `message.content`
@@ -29,6 +30,7 @@ class ChoiceReading:
     flags: frozenset[str]
     parts: Parts | None  # None when nothing was split from content
     finish_reason: str | None
+    found: Found = Found.NEITHER  # as the server sent it
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Reading:
     usage: Usage | None = None
     parts: Parts | None = None
     choices: tuple[ChoiceReading, ...] = ()
+    found: Found | None = None  # None: malformed
     model: str | None = None  # as the body says, which need not be the one that answered
     weight_version: str | None = None
     token_ids: tuple[int, ...] | None = None

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from app.gates import statements
+from app.leasing import events
 from app.model.gates import AlarmKind
-from app.model.ids import DatasetId, EndpointId
+from app.model.ids import DatasetId, EndpointId, WorkerId
 from app.store.transaction import Tx
 
 
@@ -17,6 +18,7 @@ class Alarm:
     message: str
     dataset: DatasetId | None = None
     endpoint: EndpointId | None = None
+    worker: WorkerId | None = None
     holds: bool = False
     part: int | None = None
     whole: int | None = None
@@ -24,7 +26,7 @@ class Alarm:
     @property
     def subject(self) -> str:
         """What it is about, as a key: an alarm of one kind about one subject is one row."""
-        about = (("dataset", self.dataset), ("endpoint", self.endpoint))
+        about = (("dataset", self.dataset), ("endpoint", self.endpoint), ("worker", self.worker))
         return " ".join(f"{noun} {number}" for noun, number in about if number is not None)
 
 
@@ -39,6 +41,30 @@ def _row(tx: Tx, alarm: Alarm) -> dict[str, int | str | None]:
         "state": "open", "holds": int(alarm.holds), "since_ms": tx.now_ms, "last_ms": tx.now_ms,
         "part": alarm.part, "whole": alarm.whole, "message": alarm.message,
     }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledge:
+    """A person has seen an alarm. It stands until what caused it is over, and is open again if it gets worse."""
+
+    alarm: int
+    by: str  # web, or the command
+
+
+async def acknowledge(tx: Tx, requests: Sequence[Acknowledge]) -> list[bool]:
+    """Whether each alarm was open."""
+    return [await _acknowledge(tx, request) for request in requests]
+
+
+async def _acknowledge(tx: Tx, request: Acknowledge) -> bool:
+    row = await tx.first(statements.acknowledge(), {"alarm": request.alarm})
+    if row is None:
+        return False
+    await tx.seq()
+    await events.note(
+        tx, "alarm_acknowledged", dataset=row.dataset_id, alarm=request.alarm, alarm_kind=row.kind, by=request.by
+    )
+    return True
 
 
 async def end_warnings(tx: Tx, dataset: DatasetId, endpoint: EndpointId, kinds: Iterable[AlarmKind]) -> None:

@@ -80,11 +80,13 @@ async def _claim_for(tx: Tx, request: ClaimRequest) -> list[Lease]:
 
 async def _claim_from(tx: Tx, request: ClaimRequest, dataset: DatasetId, slots: int) -> list[Lease]:
     params = {"dataset": dataset, "worker": request.worker, "deadline_ms": request.deadline_ms, "slots": slots}
+    params["now_ms"] = tx.now_ms
     statement = statements.claim_suspects() if request.suspects else statements.claim()
     rows = await tx.rows(statement, params)
     if rows:
         await tx.seq()
         await tx.run(statements.took_turn(), {"dataset": dataset, "now_ms": tx.now_ms})
+    until_ms, since_ms = request.deadline_ms, tx.now_ms
     return [
         Lease(
             JobId(row.id),
@@ -93,8 +95,9 @@ async def _claim_from(tx: Tx, request: ClaimRequest, dataset: DatasetId, slots: 
             request.epoch,
             dataset,
             row.tries,
-            request.deadline_ms,
+            until_ms,
             row.deaths,
+            leased_ms=since_ms,
         )
         for row in sorted(rows, key=lambda row: int(row.id))
     ]

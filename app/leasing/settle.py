@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.leasing import statements
+from app.leasing.failure_groups import group_of
 from app.model.ids import JobId
 from app.model.lease import Failure, Lease, Settle
 from app.model.states import JobState
@@ -81,6 +82,8 @@ async def _note(tx: Tx, failure: Failure) -> None:
         "endpoint_id": failure.endpoint,
         "response_id": response,
         "body": failure.body,
+        "leased_ms": failure.lease.leased_ms,
+        "group_id": await group_of(tx, failure),
     }
     await tx.run(statements.note_failure(), row)
 
@@ -92,6 +95,6 @@ async def stand_in(tx: Tx, job: JobId) -> bool:
         return False
     if row.accepted_seq is None:
         await tx.run(statements.accept_response(), {"response": row.id, "at_seq": await tx.seq()})
-    copied = ("verdict", "expected", "finish_reason", "reasoning_chars", "content_chars", "completion_tokens")
+    copied = ("verdict", "expected", "finish_reason", "reasoning_chars", "content_chars", "completion_tokens", "found")
     facts = {f"to_{name}": getattr(row, name) for name in (*copied, "latency_ms", "preview")}
     return await tx.run(statements.promote(), {"job": job} | facts) == 1

@@ -48,15 +48,18 @@ from app.store.tables import (
     DATASET,
     EVENT,
     FAILURE,
+    FAILURE_GROUP,
     GATE_WINDOW,
     HOLD,
     JOB,
     META,
     READING,
+    REASONING_LENGTH,
     RESPONSE,
     SAMPLE,
     SOURCE,
     TOKEN_IDS,
+    TRIAGE,
     UNREAD,
     WORKER,
 )
@@ -135,6 +138,7 @@ def _claim(suspects: ColumnElement[bool]) -> ReturningUpdate[Any]:
             attempt=JOB.c.attempt + 1,
             lease_worker=bindparam("worker"),
             lease_deadline_ms=bindparam("deadline_ms"),
+            leased_ms=bindparam("now_ms", type_=Integer),
         )
         .returning(JOB.c.id, JOB.c.attempt, JOB.c.tries, JOB.c.deaths)
     )
@@ -327,6 +331,45 @@ def note_failure() -> Insert:
     return insert(FAILURE)
 
 
+def _of_group(column: str, kind: type[Integer] | type[Text]) -> ColumnElement[bool]:
+    return FAILURE_GROUP.c[column] == bindparam(column, type_=kind())
+
+
+@cache
+def failure_group() -> Select[Any]:
+    """The group of failed attempts with the same cause, HTTP status and masked message."""
+    return select(FAILURE_GROUP.c.id).where(
+        FAILURE_GROUP.c.dataset_id == bindparam("dataset", type_=Integer),
+        _of_group("cause", Text),
+        _of_group("http_status", Integer),
+        _of_group("message", Text),
+    )
+
+
+@cache
+def failure_groups() -> Select[Any]:
+    """How many groups a dataset has."""
+    return (
+        select(func.count())
+        .select_from(FAILURE_GROUP)
+        .where(FAILURE_GROUP.c.dataset_id == bindparam("dataset", type_=Integer))
+    )
+
+
+@cache
+def count_failure() -> ReturningInsert[Any]:
+    """One more failed attempt of a group."""
+    now_ms = bindparam("now_ms", type_=Integer)
+    row = upsert(FAILURE_GROUP).values(
+        dataset_id=bindparam("dataset"), cause=bindparam("cause"), http_status=bindparam("http_status"),
+        message=bindparam("message"), attempts=1, first_ms=now_ms, last_ms=now_ms,
+    )  # fmt: skip
+    return row.on_conflict_do_update(
+        index_elements=["dataset_id", "cause", "http_status", "message"],
+        set_={"attempts": FAILURE_GROUP.c.attempts + 1, "last_ms": now_ms},
+    ).returning(FAILURE_GROUP.c.id)
+
+
 @cache
 def response_of() -> Select[Any]:
     """The stored body of one attempt."""
@@ -356,6 +399,7 @@ def stand_in() -> Select[Any]:
             (RESPONSE.c.received_ms - RESPONSE.c.requested_ms).label("latency_ms"),
             READING.c.verdict,
             READING.c.finish_reason,
+            READING.c.found,
             READING.c.reasoning_chars,
             READING.c.content_chars,
             READING.c.completion_tokens,
@@ -384,6 +428,7 @@ def promote() -> Update:
             verdict=bindparam("to_verdict"),
             expected=bindparam("to_expected"),
             finish_reason=bindparam("to_finish_reason"),
+            found=bindparam("to_found"),
             reasoning_chars=bindparam("to_reasoning_chars"),
             content_chars=bindparam("to_content_chars"),
             completion_tokens=bindparam("to_completion_tokens"),
@@ -442,6 +487,12 @@ def set_worker_state() -> Update:
         .where(WORKER.c.id == bindparam("worker"), WORKER.c.state.in_(OPEN_WORKER))
         .values(state=bindparam("to_state"), stopped_ms=bindparam("at_ms"))
     )
+
+
+@cache
+def worker_state() -> Select[Any]:
+    """The state of one worker."""
+    return select(WORKER.c.state).where(WORKER.c.id == bindparam("worker"))
 
 
 @cache
@@ -706,6 +757,24 @@ def delete_counters() -> Delete:
 def delete_buckets() -> Delete:
     """Its minutes."""
     return _rest_of(BUCKET)
+
+
+@cache
+def delete_triage() -> Delete:
+    """How its answers ended, which is all zero by now."""
+    return _rest_of(TRIAGE)
+
+
+@cache
+def delete_lengths() -> Delete:
+    """How long its reasoning was, which is all zero by now."""
+    return _rest_of(REASONING_LENGTH)
+
+
+@cache
+def delete_failure_groups() -> Delete:
+    """What went wrong in it."""
+    return _rest_of(FAILURE_GROUP)
 
 
 @cache

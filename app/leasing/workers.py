@@ -81,6 +81,12 @@ async def _leave_one(tx: Tx, asked: Leave) -> bool:
     return moved == 1
 
 
+async def is_asked_to_drain(store: Store, worker: WorkerId) -> bool:
+    """Whether a person has asked the worker to claim nothing more."""
+    async with store.snapshot() as reads:
+        return bool(await reads.value(statements.worker_state(), {"worker": worker}) == "draining")
+
+
 async def open_workers(store: Store) -> list[OpenWorker]:
     """All workers that may hold leases."""
     async with store.snapshot() as reads:

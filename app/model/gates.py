@@ -76,6 +76,10 @@ class AlarmKind(StrEnum):
     TRUNCATED_HIGH = "truncated_high"
     UNREADABLE = "unreadable"
     SERVER_CHANGED = "server_changed"
+    # These are triggered by time, not by an answer (app.gates.evaluating).
+    STALLED = "stalled"
+    WORKER_DEAD = "worker_dead"
+    DISK_LOW = "disk_low"
 
 
 @dataclass(frozen=True, slots=True)

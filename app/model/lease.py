@@ -19,6 +19,7 @@ class Lease:
     tries: int = 0  # counted failures so far
     deadline_ms: int = 0  # wall clock; from then on a live worker may lose it too
     deaths: int = 0  # how often its endpoint died while it was asked
+    leased_ms: int | None = None  # wall clock; None: not known any more
 
     @property
     def alone(self) -> bool:

@@ -11,7 +11,7 @@ from app.spool.looking import SpoolState
 def overview_json(overview: Overview) -> dict[str, Any]:
     """All numbers, none of them rounded; rates are null while there is none."""
     return {
-        "datasets": [_dataset(dataset) for dataset in overview.datasets],
+        "datasets": [dataset_json(dataset) for dataset in overview.datasets],
         "total": _tally(overview.total) | {"pace": _pace(overview.pace)},
         "adds_up": overview.adds_up,
         "alarms": [_alarm(alarm) for alarm in overview.alarms],
@@ -36,7 +36,8 @@ def overview_json(overview: Overview) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _dataset(dataset: DatasetProgress) -> dict[str, Any]:
+def dataset_json(dataset: DatasetProgress) -> dict[str, Any]:
+    """One dataset as the Overview has it."""
     return {
         "name": dataset.name,
         "samples": dataset.samples,
@@ -74,16 +75,17 @@ def _tally(tally: Tally) -> dict[str, Any]:
         "states": {state: tally.state(state) for state in JobState},
         "states_sum": tally.summed,
         "adds_up": tally.adds_up,
-        "progress": _fraction(tally.progress),
-        "capture": _fraction(tally.capture),
-        "truncated": _fraction(tally.truncated),
+        "progress": fraction_json(tally.progress),
+        "capture": fraction_json(tally.capture),
+        "truncated": fraction_json(tally.truncated),
         "verdicts": {verdict: tally.verdict(verdict) for verdict in Verdict if verdict is not Verdict.MALFORMED},
         "late_answers": tally.late,
         "completion_tokens": tally.tokens,
     }
 
 
-def _fraction(fraction: Fraction) -> dict[str, Any]:
+def fraction_json(fraction: Fraction) -> dict[str, Any]:
+    """A share with its parts; the percentage is cut, and null where there is nothing to divide by."""
     return {"part": fraction.part, "whole": fraction.whole, "percent": fraction.percent if fraction.whole else None}
 
 

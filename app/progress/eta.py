@@ -17,6 +17,7 @@ class Word(StrEnum):
     PAUSED = "paused"  # by a person
     HELD = "held"  # by a gate or an alarm
     NO_WORKER = "no worker"
+    STALLED = "stalled"  # requests are open, and no answer comes
     MEASURING = "measuring"
 
 
@@ -38,6 +39,7 @@ class Situation:
     held_by: Collection[str]  # kinds of the holds that stand
     workers: int  # open ones
     rate_known: bool
+    stalled: bool = False
 
 
 def eta(situation: Situation, five_minute_counts: Sequence[int]) -> Eta:
@@ -61,6 +63,8 @@ def _word(situation: Situation) -> Word | None:
         return Word.PAUSED if set(situation.held_by) == {PERSON} else Word.HELD
     if situation.workers == 0:
         return Word.NO_WORKER
+    if situation.stalled:
+        return Word.STALLED
     return None if situation.rate_known else Word.MEASURING
 
 

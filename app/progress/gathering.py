@@ -1,13 +1,15 @@
 """The one function behind the Overview page, its JSON twin and `status`: from counters and buckets only."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from anyio import to_thread
 
+from app.gates.stalling import stalled
 from app.model.errors import no_such_dataset
+from app.model.lease import Cause
 from app.model.states import JobState
 from app.model.verdicts import Verdict
 from app.progress import rates, statements
@@ -30,6 +32,7 @@ from app.progress.overview import (
 from app.progress.rates import HISTORY_MS, MINUTE_MS, Minute
 from app.spool.looking import look
 from app.store.store import Store
+from app.store.transaction import Reads
 
 _HOUR_MS = 60 * MINUTE_MS
 _Rows = Sequence[Any]
@@ -39,6 +42,7 @@ _Rows = Sequence[Any]
 class _Found:
     """The rows of one snapshot."""
 
+    now_ms: int
     seq: int
     datasets: _Rows
     counters: _Rows
@@ -48,20 +52,31 @@ class _Found:
     starts: _Rows
     open_workers: _Rows
     closed_workers: _Rows
+    stalled: Collection[int]  # datasets
     need: Need
     backup_ms: int | None
 
 
 async def overview(store: Store, name: str | None = None) -> Overview:
     """All datasets, or the one of that name, at this moment."""
-    now_ms = store.now_ms()
-    found = await _find(store, now_ms)
+    async with store.snapshot() as reads:
+        found = await _find(reads, store.now_ms())
+    return await _overview(store, found, name)
+
+
+async def read_overview(reads: Reads, store: Store, now_ms: int, name: str | None = None) -> Overview:
+    """The same in a snapshot that is open."""
+    return await _overview(store, await _find(reads, now_ms), name)
+
+
+async def _overview(store: Store, found: _Found, name: str | None) -> Overview:
+    now_ms = found.now_ms
     if name is not None and all(row.name != name for row in found.datasets):
         raise no_such_dataset(name, sorted(row.name for row in found.datasets))
     workers = _workers(found, now_ms)
     minutes = _minutes(found.minutes)
     holds = _holds(found.holds)
-    clock = _Clock(now_ms, _starts(found.starts), len(workers.open) - _dead(workers))
+    clock = _Clock(now_ms, _starts(found.starts), len(workers.open) - _dead(workers), found.stalled)
     datasets = tuple(
         _dataset(row, _counts(found.counters, row.id), minutes[row.id], holds[row.id], clock)
         for row in found.datasets
@@ -87,22 +102,23 @@ async def overview(store: Store, name: str | None = None) -> Overview:
     )
 
 
-async def _find(store: Store, now_ms: int) -> _Found:
+async def _find(reads: Reads, now_ms: int) -> _Found:
     since_ms = now_ms - HISTORY_MS
-    async with store.snapshot() as reads:
-        return _Found(
-            seq=int(await reads.value(statements.seq())),
-            datasets=await reads.rows(statements.datasets()),
-            counters=await reads.rows(statements.counters()),
-            minutes=await reads.rows(statements.minutes(), {"since": since_ms // MINUTE_MS}),
-            holds=await reads.rows(statements.holds()),
-            alarms=await reads.rows(statements.alarms()),
-            starts=await reads.rows(statements.starts(), {"since_ms": since_ms}),
-            open_workers=await reads.rows(statements.open_workers()),
-            closed_workers=await reads.rows(statements.closed_workers()),
-            need=await need_in(reads),
-            backup_ms=await reads.value(statements.last_backup()),
-        )
+    return _Found(
+        now_ms=now_ms,
+        seq=int(await reads.value(statements.seq())),
+        datasets=await reads.rows(statements.datasets()),
+        counters=await reads.rows(statements.counters()),
+        minutes=await reads.rows(statements.minutes(), {"since": since_ms // MINUTE_MS}),
+        holds=await reads.rows(statements.holds()),
+        alarms=await reads.rows(statements.alarms()),
+        starts=await reads.rows(statements.starts(), {"since_ms": since_ms}),
+        open_workers=await reads.rows(statements.open_workers()),
+        closed_workers=await reads.rows(statements.closed_workers()),
+        stalled=await stalled(reads, now_ms),
+        need=await need_in(reads),
+        backup_ms=await reads.value(statements.last_backup()),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +128,7 @@ class _Clock:
     now_ms: int
     starts: Mapping[int | None, int]  # last resume by dataset; None: last start of a worker
     workers: int
+    stalled: Collection[int]
 
     def since_ms(self, dataset: int | None) -> int | None:
         known = [at_ms for key in {None, dataset} if (at_ms := self.starts.get(key)) is not None]
@@ -128,18 +145,28 @@ def _dataset(
         unexpected={verdict: counts.get(f"unexpected:{verdict}", 0) for verdict in Verdict},
         late=counts.get("late", 0),
         tokens=counts.get("tokens", 0),
+        failed={cause: counts.get(f"failed:{cause}", 0) for cause in Cause},
     )
-    pace = _pace(minutes, clock, clock.since_ms(row.id), tally.total, tally.remaining, holds)
+    situation = Situation(
+        tally.total,
+        tally.remaining,
+        [hold.kind for hold in holds],
+        clock.workers,
+        rate_known=False,
+        stalled=row.id in clock.stalled,
+    )
+    pace = _pace(minutes, clock, clock.since_ms(row.id), situation)
     return DatasetProgress(row.id, row.name, row.samples, row.replicas, tally, pace, holds)
 
 
-def _pace(
-    minutes: Sequence[Minute], clock: _Clock, since_ms: int | None, total: int, remaining: int, holds: Sequence[Hold]
-) -> Pace:
+def _pace(minutes: Sequence[Minute], clock: _Clock, since_ms: int | None, situation: Situation) -> Pace:
     rate = rates.rate(minutes, clock.now_ms, since_ms)
-    situation = Situation(total, remaining, [hold.kind for hold in holds], clock.workers, rate.known)
     steps = rates.five_minute_counts(minutes, clock.now_ms, since_ms)
-    return Pace(rate, eta(situation, steps), rates.failed_within(minutes, clock.now_ms, _HOUR_MS))
+    return Pace(
+        rate,
+        eta(replace(situation, rate_known=rate.known), steps),
+        rates.failed_within(minutes, clock.now_ms, _HOUR_MS),
+    )
 
 
 def _pace_of_all(datasets: Sequence[DatasetProgress], minutes: Mapping[int, Sequence[Minute]], clock: _Clock) -> Pace:
@@ -148,7 +175,10 @@ def _pace_of_all(datasets: Sequence[DatasetProgress], minutes: Mapping[int, Sequ
     moving = [dataset for dataset in datasets if not dataset.holds]
     remaining = sum(dataset.tally.remaining for dataset in moving)
     total = sum(dataset.tally.total for dataset in datasets)
-    pace = _pace(summed, clock, clock.since_ms(None), total, remaining, ())
+    leased = [dataset.id for dataset in moving if dataset.tally.state(JobState.LEASED)]
+    all_stalled = bool(leased) and all(dataset in clock.stalled for dataset in leased)
+    situation = Situation(total, remaining, (), clock.workers, rate_known=False, stalled=all_stalled)
+    pace = _pace(summed, clock, clock.since_ms(None), situation)
     stuck = [dataset for dataset in datasets if dataset.holds and dataset.tally.remaining]
     if remaining == 0 and stuck:
         return Pace(pace.rate, Eta(stuck[0].pace.eta.word), pace.failed_last_hour)

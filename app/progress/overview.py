@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from app.model.lease import Cause
 from app.model.limits import least_free_disk
 from app.model.states import JobState
 from app.model.verdicts import Fraction, Verdict, capture_rate
@@ -30,6 +31,7 @@ class Tally:
     unexpected: Mapping[Verdict, int]  # and where it was switched off
     late: int  # answers kept without being accepted
     tokens: int  # completion tokens of done jobs
+    failed: Mapping[str, int] = field(default_factory=dict)  # failed jobs by cause
 
     @property
     def summed(self) -> int:
@@ -70,6 +72,10 @@ class Tally:
     def lost(self) -> int:
         """Answers without usable reasoning where it was expected, and answers mixed up with it."""
         return self.missing + self.leaked
+
+    def failed_by(self, cause: str) -> int:
+        """Failed jobs whose latest failure has this cause."""
+        return self.failed.get(cause, 0)
 
     def state(self, state: JobState) -> int:
         return self.states.get(state, 0)
@@ -236,4 +242,5 @@ def sum_of(tallies: Iterable[Tally]) -> Tally:
         unexpected={verdict: sum(tally.unexpected.get(verdict, 0) for tally in every) for verdict in Verdict},
         late=sum(tally.late for tally in every),
         tokens=sum(tally.tokens for tally in every),
+        failed={cause: sum(tally.failed_by(cause) for tally in every) for cause in Cause},
     )

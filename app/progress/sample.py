@@ -5,11 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.capture import Form
 from app.model.errors import NotFound
 from app.model.ids import DatasetId, ResponseId
 from app.progress import statements
+from app.progress.attempts import Attempt
+from app.progress.filters import Listing
 from app.progress.finding import dataset_named
-from app.progress.samples import SampleLine, line
+from app.progress.reassembly import Reassembly, reassemble
+from app.progress.samples import NOBODY, Neighbours, SampleLine, line, neighbours
 from app.store.codec import decode_text, unpack
 from app.store.store import Store
 from app.store.transaction import Reads
@@ -27,6 +31,8 @@ class ReadingFacts:
     usage: str | None  # JSON
     tool_calls: int | None
     split: bool  # cut out of content by us, byte-exact; else the server split, exactness unknown
+    parts: str | None  # JSON of lead, open and close tag of a split
+    found: str | None  # where the reasoning was found
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,8 @@ class Answer:
     attempt: int
     turn: int
     standing: str  # accepted, superseded, late or kept
+    worker: int | None
+    leased_ms: int | None
     requested_ms: int | None
     received_ms: int
     http_status: int | None
@@ -66,6 +74,9 @@ class FailedAttempt:
     message: str
     counted: bool
     body: bytes | None
+    response: ResponseId | None  # the whole body, where it was stored
+    leased_ms: int | None
+    worker: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +99,34 @@ class SampleView:
     source_row: int
     answers: tuple[Answer, ...]
     failures: tuple[FailedAttempt, ...]
+    attempts: tuple[Attempt, ...]
     shown: Answer | None
     texts: Texts | None
+    reassembly: Reassembly | None  # of what is shown; None where no body is stored, or it was not read yet
+    config: str  # JSON of the dataset's settings
+    neighbours: Neighbours = NOBODY  # in the list that the sample was opened from
 
 
 async def sample(
-    store: Store, name: str, sample_id: str, *, replica: int = 0, attempt: int | None = None
+    store: Store,
+    name: str,
+    sample_id: str,
+    *,
+    replica: int = 0,
+    attempt: int | None = None,
+    listing: Listing | None = None,
 ) -> SampleView:
     """Everything about one sample; NotFound for an unknown one, and for an attempt that stored no body."""
     async with store.snapshot() as reads:
-        job = await _job(reads, await dataset_named(reads, name), name, sample_id, replica)
+        dataset = await dataset_named(reads, name)
+        job = await _job(reads, dataset, name, sample_id, replica)
         answers = tuple(_answer(row) for row in await reads.rows(statements.responses(), {"job": job.id}))
         failures = tuple(_failure(row) for row in await reads.rows(statements.failures(), {"job": job.id}))
         shown = _shown(answers, attempt)
         if attempt is not None and shown is None:
             raise NotFound(f"Sample {sample_id!r} has no stored body of attempt {attempt}. {_stored(answers)}")
         texts = None if shown is None else await _texts(reads, shown)
+        around = NOBODY if listing is None else await neighbours(reads, dataset, listing, line(job))
     return SampleView(
         line=line(job),
         messages=json.loads(job.messages),
@@ -112,9 +135,20 @@ async def sample(
         source_row=job.source_row,
         answers=answers,
         failures=failures,
+        attempts=_attempts(answers, failures),
         shown=shown,
         texts=texts,
+        reassembly=_reassembly(shown, texts),
+        config=job.config,
+        neighbours=around,
     )
+
+
+def _reassembly(shown: Answer | None, texts: Texts | None) -> Reassembly | None:
+    if shown is None or texts is None or shown.reading is None:
+        return None
+    reading = shown.reading
+    return reassemble(texts.raw, Form(shown.form), reading.verdict, reading.parts, texts.reasoning, texts.content)
 
 
 async def _job(reads: Reads, dataset: DatasetId, name: str, sample_id: str, replica: int) -> Any:
@@ -155,6 +189,7 @@ async def _texts(reads: Reads, shown: Answer) -> Texts:
 def _answer(row: Any) -> Answer:
     return Answer(
         id=ResponseId(row.id), attempt=row.attempt, turn=row.turn, standing=_standing(row),
+        worker=row.worker_id, leased_ms=row.leased_ms,
         requested_ms=row.requested_ms, received_ms=row.received_ms, http_status=row.http_status, form=row.form,
         expected=bool(row.expected), profile=row.profile, raw_text_sent=bool(row.raw_text_sent),
         scrubbed=bool(row.scrubbed), request=row.request, request_id=row.request_id, raw_bytes=row.raw_bytes,
@@ -173,6 +208,7 @@ def _reading(row: Any) -> ReadingFacts:
     return ReadingFacts(
         seq=row.seq, parser_version=row.parser_version, verdict=row.verdict, flags=tuple(json.loads(row.flags)),
         finish_reason=row.finish_reason, usage=row.usage, tool_calls=row.tool_calls, split=row.parts is not None,
+        parts=row.parts, found=row.found,
     )  # fmt: skip
 
 
@@ -180,4 +216,36 @@ def _failure(row: Any) -> FailedAttempt:
     return FailedAttempt(
         attempt=row.attempt, at_ms=row.at_ms, cause=row.cause, http_status=row.http_status, message=row.message,
         counted=bool(row.counted), body=row.body,
+        response=None if row.response_id is None else ResponseId(row.response_id), leased_ms=row.leased_ms,
+        worker=row.worker_id,
+    )  # fmt: skip
+
+
+def _attempts(answers: Sequence[Answer], failures: Sequence[FailedAttempt]) -> tuple[Attempt, ...]:
+    """All attempts in their order. A failure that stored a whole body is one attempt with it."""
+    by_body = {failure.response: failure for failure in failures if failure.response is not None}
+    stored = [_stored_attempt(answer, by_body.get(answer.id)) for answer in answers]
+    known = {answer.id for answer in answers}
+    bare = [_bare_attempt(failure) for failure in failures if failure.response not in known]
+    return tuple(sorted((*stored, *bare), key=lambda one: (one.attempt, one.turn, one.ended_ms)))
+
+
+def _stored_attempt(answer: Answer, failure: FailedAttempt | None) -> Attempt:
+    reading = answer.reading
+    return Attempt(
+        attempt=answer.attempt, turn=answer.turn, leased_ms=answer.leased_ms, sent_ms=answer.requested_ms,
+        ended_ms=answer.received_ms, worker=answer.worker, http_status=answer.http_status, response=answer.id,
+        standing=answer.standing, verdict=None if reading is None else reading.verdict,
+        flags=() if reading is None else reading.flags, body_bytes=answer.raw_bytes,
+        cause=None if failure is None else failure.cause, message=None if failure is None else failure.message,
+        counted=failure is not None and failure.counted,
+    )  # fmt: skip
+
+
+def _bare_attempt(failure: FailedAttempt) -> Attempt:
+    return Attempt(
+        attempt=failure.attempt, turn=0, leased_ms=failure.leased_ms, sent_ms=None, ended_ms=failure.at_ms,
+        worker=failure.worker, http_status=failure.http_status, response=None, standing=None, verdict=None, flags=(),
+        body_bytes=None if failure.body is None else len(failure.body), cause=failure.cause, message=failure.message,
+        counted=failure.counted,
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Integer, Select, Text, and_, bindparam, func, literal_column, or_, select, tuple_
+from sqlalchemy import Integer, Select, Text, and_, bindparam, func, literal_column, select
 
 from app.store.tables import (
     ALARM,
@@ -143,7 +143,7 @@ def closed_workers() -> Select[Any]:
 @cache
 def dataset_named() -> Select[Any]:
     """The dataset of a name."""
-    return select(DATASET.c.id, DATASET.c.config).where(DATASET.c.name == bindparam("name", type_=Text()))
+    return select(DATASET.c.id).where(DATASET.c.name == bindparam("name", type_=Text()))
 
 
 @cache
@@ -154,34 +154,17 @@ def names() -> Select[Any]:
 
 _LISTED = (
     JOB.c.id, JOB.c.sample_id, JOB.c.ordinal, JOB.c.replica, JOB.c.state, JOB.c.attempt, JOB.c.tries, JOB.c.cause,
-    JOB.c.finished_ms, JOB.c.verdict, JOB.c.finish_reason, JOB.c.reasoning_chars, JOB.c.content_chars,
+    JOB.c.finished_ms, JOB.c.verdict, JOB.c.finish_reason, JOB.c.found, JOB.c.reasoning_chars, JOB.c.content_chars,
     JOB.c.completion_tokens, JOB.c.latency_ms, JOB.c.preview,
 )  # fmt: skip
-
-
-@cache
-def samples() -> Select[Any]:
-    """A page of jobs in the order of import, after (ordinal, replica); a filter that is null lets all through."""
-    after = tuple_(bindparam("after_ordinal", type_=Integer()), bindparam("after_replica", type_=Integer()))
-    filters = (JOB.c.state, JOB.c.verdict, JOB.c.finish_reason, JOB.c.cause)
-    wanted = [(column, bindparam(f"wanted_{column.name}", type_=Text())) for column in filters]
-    return (
-        select(*_LISTED)
-        .where(
-            JOB.c.dataset_id == _DATASET,
-            tuple_(JOB.c.ordinal, JOB.c.replica) > after,
-            *(or_(value.is_(None), column == value) for column, value in wanted),
-        )
-        .order_by(JOB.c.ordinal, JOB.c.replica)
-        .limit(bindparam("limit", type_=Integer()))
-    )
 
 
 @cache
 def sample() -> Select[Any]:
     """One job by its sample's id and replica, with what is asked."""
     return (
-        select(*_LISTED, SAMPLE.c.messages, SAMPLE.c.tools, SAMPLE.c.params, SAMPLE.c.source_row)
+        select(*_LISTED, SAMPLE.c.messages, SAMPLE.c.tools, SAMPLE.c.params, SAMPLE.c.source_row, DATASET.c.config)
+        .join(DATASET, DATASET.c.id == JOB.c.dataset_id)
         .join(SAMPLE, SAMPLE.c.id == JOB.c.sample_ref)
         .where(
             JOB.c.dataset_id == _DATASET,
@@ -203,13 +186,14 @@ def responses() -> Select[Any]:
     return (
         select(
             RESPONSE.c.id, RESPONSE.c.attempt, RESPONSE.c.turn, RESPONSE.c.accepted_seq, RESPONSE.c.superseded_seq,
-            RESPONSE.c.late, RESPONSE.c.requested_ms, RESPONSE.c.received_ms, RESPONSE.c.http_status,
+            RESPONSE.c.late, RESPONSE.c.worker_id, RESPONSE.c.leased_ms,
+            RESPONSE.c.requested_ms, RESPONSE.c.received_ms, RESPONSE.c.http_status,
             RESPONSE.c.content_type, RESPONSE.c.form, RESPONSE.c.expected, RESPONSE.c.profile,
             RESPONSE.c.raw_text_sent, RESPONSE.c.scrubbed, RESPONSE.c.request, RESPONSE.c.request_id,
             RESPONSE.c.raw_bytes, RESPONSE.c.raw_sha256,
             ENDPOINT.c.base_url, ENDPOINT.c.model, ENDPOINT.c.fingerprint,
             READING.c.seq, READING.c.parser_version, READING.c.verdict, READING.c.flags, READING.c.finish_reason,
-            READING.c.usage, READING.c.tool_calls, READING.c.parts,
+            READING.c.usage, READING.c.tool_calls, READING.c.parts, READING.c.found,
         )
         .join(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == newest), isouter=True)
         .join(ENDPOINT, ENDPOINT.c.id == RESPONSE.c.endpoint_id, isouter=True)
@@ -224,7 +208,7 @@ def failures() -> Select[Any]:
     return (
         select(
             FAILURE.c.attempt, FAILURE.c.at_ms, FAILURE.c.cause, FAILURE.c.http_status, FAILURE.c.message,
-            FAILURE.c.counted, FAILURE.c.response_id, FAILURE.c.body,
+            FAILURE.c.counted, FAILURE.c.response_id, FAILURE.c.body, FAILURE.c.leased_ms, FAILURE.c.worker_id,
         )
         .where(FAILURE.c.job_id == _JOB)
         .order_by(FAILURE.c.attempt, FAILURE.c.id)

@@ -45,6 +45,7 @@ def _row(kept: PackedReply) -> dict[str, Any]:
         "turn": reply.turn,
         "worker_id": reply.lease.worker,
         "endpoint_id": reply.endpoint,
+        "leased_ms": reply.lease.leased_ms,
         "requested_ms": reply.requested_ms,
         "received_ms": reply.received_ms,
         "http_status": reply.http_status,

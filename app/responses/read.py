@@ -86,8 +86,8 @@ def _job_facts(one: Judged) -> tuple[int | str | None, ...]:
     reading, lease = one.reading, one.lease
     return (
         lease.job, lease.attempt, lease.worker, reading.verdict, int(one.expected), plain(reading.finish_reason),
-        chars(reading.reasoning), chars(reading.content), _completion_tokens(reading), one.latency_ms, preview(reading),
-        lease.epoch,
+        reading.found, chars(reading.reasoning), chars(reading.content), _completion_tokens(reading), one.latency_ms,
+        preview(reading), lease.epoch,
     )  # fmt: skip
 
 
@@ -101,6 +101,7 @@ def reading_row(response: ResponseId, seq: int, reading: Reading) -> dict[str, A
         "parser_version": PARSER_VERSION,
         "verdict": reading.verdict,
         "flags": json.dumps(sorted(reading.flags)),
+        "found": reading.found,
         "reasoning": reasoning,
         "content": content,
         "text_form": text_form,
@@ -126,7 +127,7 @@ def _choice(choice: Any) -> dict[str, Any]:
 def copied_facts(reading: Reading) -> tuple[int | str | None, ...]:
     """What a job copies of a reading: verdict, finish reason, lengths, tokens and preview."""
     lengths = (chars(reading.reasoning), chars(reading.content), _completion_tokens(reading))
-    return reading.verdict, plain(reading.finish_reason), *lengths, preview(reading)
+    return reading.verdict, plain(reading.finish_reason), reading.found, *lengths, preview(reading)
 
 
 def token_row(response: ResponseId, reading: Reading) -> dict[str, Any] | None:

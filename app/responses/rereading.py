@@ -29,7 +29,8 @@ PAGE = 500  # places in the order of import
 ROWS = 250  # bodies of one transaction
 BYTES = 16 * 2**20  # of their uncompressed bytes; a larger body goes alone
 COMPARED = (
-    "verdict", "flags", "reasoning", "content", "text_form", "tool_calls", "finish_reason", "usage", "parts", "choices",
+    "verdict", "flags", "found", "reasoning", "content", "text_form", "tool_calls", "finish_reason", "usage", "parts",
+    "choices",
 )  # fmt: skip
 WITHOUT_ANSWER = frozenset(sources(Event.ACCEPT)) - {JobState.LEASED}
 

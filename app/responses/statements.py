@@ -85,7 +85,7 @@ def accept() -> ReturningUpdate[Any]:
     """Finish the jobs of the batch. The attempt is the fence: an answer of an older one changes no row."""
     answers = batch_rows(
         "answers",
-        job=int, attempt=int, worker=int, verdict=str, expected=int, finish_reason=str,
+        job=int, attempt=int, worker=int, verdict=str, expected=int, finish_reason=str, found=str,
         reasoning_chars=int, content_chars=int, completion_tokens=int, latency_ms=int, preview=str, epoch=int,
     )  # fmt: skip
     return (
@@ -107,6 +107,7 @@ def accept() -> ReturningUpdate[Any]:
             verdict=answers.c.verdict,
             expected=answers.c.expected,
             finish_reason=answers.c.finish_reason,
+            found=answers.c.found,
             reasoning_chars=answers.c.reasoning_chars,
             content_chars=answers.c.content_chars,
             completion_tokens=answers.c.completion_tokens,
@@ -323,7 +324,7 @@ def to_reread() -> Select[Any]:
             JOB.c.state, SAMPLE.c.messages,
             READING.c.seq, READING.c.verdict, READING.c.flags, READING.c.reasoning, READING.c.content,
             READING.c.text_form, READING.c.tool_calls, READING.c.finish_reason, READING.c.usage, READING.c.parts,
-            READING.c.choices,
+            READING.c.choices, READING.c.found,
         )
         .select_from(responses)
         .join(RESPONSE, RESPONSE.c.id == responses.c.response)
@@ -342,8 +343,8 @@ def still_newest() -> Select[Any]:
 
 
 _COPIED: dict[str, type[int] | type[str]] = {
-    "verdict": str, "finish_reason": str, "reasoning_chars": int, "content_chars": int, "completion_tokens": int,
-    "preview": str,
+    "verdict": str, "finish_reason": str, "found": str, "reasoning_chars": int, "content_chars": int,
+    "completion_tokens": int, "preview": str,
 }  # fmt: skip
 
 

@@ -57,7 +57,15 @@ class Place:
 
     def size(self) -> int:
         """Bytes of the file and its WAL, from `stat`: opening either would drop SQLite's locks."""
-        return sum(file.stat().st_size for file in (self.path, self.wal) if file.exists())
+        return _size(self.path) + self.wal_size()
+
+    def wal_size(self) -> int:
+        """Bytes of the WAL alone."""
+        return _size(self.wal)
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
 
 
 def locate(db: str) -> Place:

@@ -16,6 +16,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Field, SQLModel
 
+from app.model.found import Found
 from app.model.limits import DEATHS_BEFORE_ALONE
 from app.model.states import JobState
 from app.model.verdicts import Verdict
@@ -23,7 +24,7 @@ from app.model.verdicts import Verdict
 STRICT = {"sqlite_strict": True}
 
 
-def _one_of(column: str, values: type[JobState] | type[Verdict]) -> str:
+def _one_of(column: str, values: type[JobState] | type[Verdict] | type[Found]) -> str:
     return f"{column} IN ({', '.join(repr(str(value)) for value in values)})"
 
 
@@ -195,12 +196,19 @@ class Job(SQLModel, table=True):
             "state <> 'failed' OR (cause IS NOT NULL AND finished_ms IS NOT NULL)", name="failed_has_a_cause"
         ),
         CheckConstraint("attempt >= 0 AND tries >= 0 AND expiries >= 0 AND deaths >= 0", name="job_counts"),
+        CheckConstraint(_one_of("found", Found), name="job_found"),
         Index("job_sample", "sample_ref"),
         _partial("job_ready", "state = 'ready'", "dataset_id", "rank", "id"),
         _partial("job_alone", f"state = 'ready' AND deaths >= {DEATHS_BEFORE_ALONE}", "dataset_id", "rank", "id"),
         _partial("job_waiting", "state = 'waiting'", "dataset_id", "due_ms"),
         _partial("job_leased", "state = 'leased'", "lease_worker", "lease_deadline_ms"),
-        _partial("job_failed", "state = 'failed'", "dataset_id", "ordinal"),
+        # Lists: each filter and each order finds its rows at once, at any number of jobs.
+        Index("job_state_order", "dataset_id", "state", "ordinal", "replica"),
+        _partial("job_verdict_order", "verdict IS NOT NULL", "dataset_id", "verdict", "ordinal", "replica"),
+        _partial("job_found_order", "found IS NOT NULL", "dataset_id", "finish_reason", "found", "ordinal", "replica"),
+        _partial("job_cause_order", "cause IS NOT NULL", "dataset_id", "cause", "ordinal", "replica"),
+        _partial("job_finished", "finished_ms IS NOT NULL", "dataset_id", "finished_ms"),  # and the id, as in all
+        _partial("job_reasoning", "reasoning_chars IS NOT NULL", "dataset_id", "reasoning_chars"),
         STRICT,
     )
     id: int = _key()
@@ -218,12 +226,14 @@ class Job(SQLModel, table=True):
     deaths: int = _integer(0)  # deaths of an endpoint with this job in flight; from the third on it is asked alone
     lease_worker: int | None = _to("worker.id", null=True)
     lease_deadline_ms: int | None = _integer(null=True)
+    leased_ms: int | None = _integer(null=True)  # when it was last claimed
     cause: str | None = _text(null=True)  # of the latest failure
     finished_ms: int | None = _integer(null=True)
     # Copies of the current reading of the accepted response, written with it in one transaction.
     verdict: str | None = _text(null=True)
     expected: int | None = _integer(null=True)
     finish_reason: str | None = _text(null=True)
+    found: str | None = _text(null=True)  # where its reasoning was found, whatever the verdict (app.model.found)
     reasoning_chars: int | None = _integer(null=True)
     content_chars: int | None = _integer(null=True)
     completion_tokens: int | None = _integer(null=True)
@@ -299,6 +309,7 @@ class Response(SQLModel, table=True):
     late: int = _integer(0)  # came when its attempt was no longer the newest, or after the end
     worker_id: int | None = _to("worker.id", null=True)
     endpoint_id: int | None = _to("endpoint.id", null=True)
+    leased_ms: int | None = _integer(null=True)
     requested_ms: int | None = _integer(null=True)
     received_ms: int = _integer()
     http_status: int | None = _integer(null=True)
@@ -341,6 +352,7 @@ class Reading(SQLModel, table=True):
     parser_version: int = _integer()
     verdict: str = _text()
     flags: str = _text("[]")  # JSON list, sorted
+    found: str | None = _text(null=True)  # null: malformed
     reasoning: str | None = _text(null=True)  # null: not found; empty: found, and empty
     content: str | None = _text(null=True)
     text_form: str = _text("plain")  # json: both texts are ASCII JSON strings (a NUL or a lone surrogate)
@@ -371,6 +383,7 @@ class Failed(SQLModel, table=True):
     __tablename__ = "failure"
     __table_args__ = (
         Index("failure_job", "job_id", "attempt"),
+        Index("failure_time", "group_id", "at_ms"),
         Index("failure_response", "response_id"),  # without it the deletion of a response looks at every failure
         STRICT,
     )
@@ -386,10 +399,31 @@ class Failed(SQLModel, table=True):
     endpoint_id: int | None = _to("endpoint.id", null=True)
     response_id: int | None = _to("response.id", null=True)  # a whole body, stored as a response
     body: bytes | None = _blob(null=True)  # what came of a body that never ended
+    leased_ms: int | None = _integer(null=True)
+    group_id: int | None = _to("failure_group.id", null=True)
+
+
+class FailureGroup(SQLModel, table=True):
+    """Failed attempts of a dataset that went wrong in the same way; a few rows, whatever the number of failures."""
+
+    __tablename__ = "failure_group"
+    __table_args__ = (
+        UniqueConstraint("dataset_id", "cause", "http_status", "message", name="failure_kind"),
+        Index("failure_group_latest", "dataset_id", "last_ms"),
+        STRICT,
+    )
+    id: int = _key()
+    dataset_id: int = _to("dataset.id")
+    cause: str = _text()
+    http_status: int = _integer(0)  # 0: there was none
+    message: str = _text()  # numbers, ids and hosts masked
+    attempts: int = _integer(0)
+    first_ms: int = _integer()
+    last_ms: int = _integer()
 
 
 class Counter(SQLModel, table=True):
-    """How many, kept by triggers: `state:X`, `expected:VERDICT`, `unexpected:VERDICT`, `late`, `tokens`."""
+    """How many, by triggers: `state:X`, `expected:VERDICT`, `unexpected:VERDICT`, `failed:CAUSE`, `late`, `tokens`."""
 
     __tablename__ = "counter"
     __table_args__ = (STRICT,)
@@ -412,11 +446,54 @@ class Bucket(SQLModel, table=True):
     tokens: int = _integer(0)
 
 
+class TriageCell(SQLModel, table=True):
+    """Done jobs by how their answers ended and where their reasoning was found; kept by triggers."""
+
+    __tablename__ = "triage"
+    __table_args__ = (STRICT,)
+    dataset_id: int = _to("dataset.id", primary=True)
+    finish_reason: str = Field(sa_column=Column(Text, primary_key=True))
+    found: str = Field(sa_column=Column(Text, primary_key=True))
+    n: int = _integer(0)
+
+
+class ReasoningLength(SQLModel, table=True):
+    """Done jobs by the length of their reasoning, in bins that double; kept by triggers."""
+
+    __tablename__ = "reasoning_length"
+    __table_args__ = (STRICT,)
+    dataset_id: int = _to("dataset.id", primary=True)
+    least: int = Field(sa_column=Column(Integer, primary_key=True))  # characters
+    n: int = _integer(0)
+
+
+class WorkerMinute(SQLModel, table=True):
+    """What a worker brought in one minute: stored bodies and failed attempts; kept by triggers."""
+
+    __tablename__ = "worker_minute"
+    __table_args__ = (STRICT,)
+    worker_id: int = _to("worker.id", primary=True)
+    minute: int = Field(sa_column=Column(Integer, primary_key=True))  # minutes since 1970
+    bodies: int = _integer(0)
+    failed: int = _integer(0)
+
+
+class Evaluator(SQLModel, table=True):
+    """Who looks after the alarms that time triggers: a lease that any process may take over once it ran out."""
+
+    __tablename__ = "evaluator"
+    __table_args__ = (CheckConstraint("id = 1", name="one_evaluator"), STRICT)
+    id: int = _key()
+    holder: str = _text()
+    until_ms: int = _integer()
+    evaluated_ms: int = _integer()
+
+
 class EventRow(SQLModel, table=True):
     """What happened to the run: worker starts and stops, holds, server changes, a person's actions."""
 
     __tablename__ = "event"
-    __table_args__ = (Index("event_time", "at_ms"), STRICT)
+    __table_args__ = (Index("event_time", "at_ms"), Index("event_kind", "kind", "at_ms"), STRICT)
     id: int = _key()
     at_ms: int = _integer()
     kind: str = _text()
@@ -450,4 +527,9 @@ TOKEN_IDS = table_of(TokenIds)
 FAILURE = table_of(Failed)
 COUNTER = table_of(Counter)
 BUCKET = table_of(Bucket)
+FAILURE_GROUP = table_of(FailureGroup)
+TRIAGE = table_of(TriageCell)
+REASONING_LENGTH = table_of(ReasoningLength)
+WORKER_MINUTE = table_of(WorkerMinute)
+EVALUATOR = table_of(Evaluator)
 EVENT = table_of(EventRow)

@@ -10,7 +10,7 @@ from app.model.verdicts import CAPTURED, Verdict
 from app.verify.findings import RECOUNT, Finding
 
 MINUTE_MS = 60_000
-FAMILIES = ("state:", "expected:", "unexpected:", "late", "tokens")
+FAMILIES = ("state:", "expected:", "unexpected:", "failed:", "late", "tokens")
 GRADED = CAPTURED | {Verdict.MISSING, Verdict.LEAKED}
 COLUMNS = ("done", "failed", "graded", "captured", "tokens")
 Minute = tuple[int, ...]  # the columns of a bucket, in their order
@@ -34,6 +34,8 @@ class Recount:
         if row.state == JobState.DONE:
             metrics[f"{'expected' if row.expected == 1 else 'unexpected'}:{row.verdict}"] += 1
             metrics["tokens"] += max(0, row.completion_tokens or 0)
+        if row.state == JobState.FAILED:
+            metrics[f"failed:{row.cause}"] += 1
         if row.state == JobState.FAILED or (row.state == JobState.DONE and not row.imported):
             self._minute(row)
 

@@ -3,26 +3,34 @@
 from app.web.door import Door
 from app.web.shield import App, Receive, Scope, Send, header, plain
 
-_FREE = frozenset({"/healthz", "/login"})
+_FREE = frozenset({"/healthz", "/readyz", "/login"})
 
 
 class Gate:
     """Wraps an application; without a door everybody may come in."""
 
-    def __init__(self, app: App, door: Door | None) -> None:
+    def __init__(self, app: App, door: Door | None, root: str = "") -> None:
         self._app = app
         self._door = door
+        self._login = f"{root}/login".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._door is None or is_free(scope["path"]) or self._admitted(self._door, scope):
             await self._app(scope, receive, send)
-        elif scope["path"] == "/":
-            await plain(send, 303, "Log in first.", (b"location", b"/login"))
+        elif _is_person(scope):
+            await plain(send, 303, "Log in first.", (b"location", self._login))
         else:
             await plain(send, 401, "Log in first, or send the token.", (b"www-authenticate", b"Bearer"))
 
     def _admitted(self, door: Door, scope: Scope) -> bool:
         return door.admits(header(scope, b"cookie"), header(scope, b"authorization"))
+
+
+def _is_person(scope: Scope) -> bool:
+    """Whether a page was asked for, which a login can follow; a script or a program is told plainly instead."""
+    accepted = header(scope, b"accept")
+    wanted = scope["path"] == "/" or (accepted is not None and "text/html" in accepted)
+    return scope["method"] == "GET" and wanted
 
 
 def is_free(path: str) -> bool:

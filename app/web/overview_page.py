@@ -5,30 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.model.states import JobState
-from app.model.verdicts import Fraction
 from app.progress import wording
-from app.progress.eta import Word
-from app.progress.overview import DatasetProgress, Liveness, OpenWorker, Overview, Tally
-
-WARN_BELOW, ALARM_BELOW = 95, 80  # percent of captured answers
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A state as icon and word: colour is never alone. `tone` is good, warn, bad, busy or quiet."""
-
-    tone: str
-    icon: str
-    word: str
-
-
-@dataclass(frozen=True, slots=True)
-class Alert:
-    """Something that needs a person."""
-
-    tone: str
-    title: str
-    text: str
+from app.progress.overview import DatasetProgress, Overview, Tally
+from app.web.attention import Alert, attention
+from app.web.marks import Mark, capture_tone, dataset_mark, sum_mark
+from app.web.site import Site
+from app.web.worker_rows import WorkerRow, worker_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +25,11 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """One state with its number of jobs."""
+    """One state with its number of jobs, and where they are listed."""
 
     word: str
     jobs: str
+    href: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +38,7 @@ class DatasetRow:
 
     key: str
     name: str
+    href: str
     mark: Mark
     done: int
     total: int
@@ -76,19 +60,6 @@ class DatasetRow:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerRow:
-    """One open worker."""
-
-    key: str
-    name: str
-    where: str
-    mark: Mark
-    slots: str
-    heartbeat: str
-    started: str
-
-
-@dataclass(frozen=True, slots=True)
 class OverviewPage:
     """All that the templates of the Overview place."""
 
@@ -101,92 +72,58 @@ class OverviewPage:
     rows: tuple[DatasetRow, ...]
     workers: tuple[WorkerRow, ...]
     workers_note: str
-    store: str
-    seq: str
-    store_path: str
     import_command: str | None
 
 
-def overview_page(overview: Overview) -> OverviewPage:
+def overview_page(site: Site, now: Overview) -> OverviewPage:
     """The page of an Overview."""
-    total = overview.total
+    total = now.total
     return OverviewPage(
         title=f"{total.progress.percent} Thinkledger" if total.total else "Thinkledger",
         announcement=f"{total.progress} done, {total.progress.percent}",
-        alerts=tuple(_alerts(overview)),
-        figures=tuple(_figures(overview)),
-        counts=_counts(total),
-        sum=_sum(total),
-        rows=tuple(_row(dataset) for dataset in overview.datasets),
-        workers=tuple(_worker(worker, overview.as_of_ms) for worker in overview.workers.open),
-        workers_note=wording.workers(overview.workers),
-        store=wording.size(overview.store_bytes),
-        seq=f"{overview.seq:,}",
-        store_path=overview.store_path,
-        import_command=None if overview.datasets else _import_command(overview.store_path),
+        alerts=tuple(attention(site, now)),
+        figures=tuple(_figures(now)),
+        counts=tuple(Count(str(state), f"{total.state(state):,}") for state in JobState),
+        sum=sum_mark(total),
+        rows=tuple(dataset_row(site, dataset) for dataset in now.datasets),
+        workers=tuple(worker_row(site, worker, now.as_of_ms) for worker in now.workers.open),
+        workers_note=wording.workers(now.workers),
+        import_command=None if now.datasets else import_command(now.store_path),
     )
 
 
-def _import_command(store_path: str) -> str:
+def import_command(store_path: str) -> str:
+    """What a person types to add a dataset to this store."""
     return f"thinkledger --db {shlex.quote(store_path)} import NAME prompts.jsonl"
 
 
-def _alerts(overview: Overview) -> Iterator[Alert]:
-    for dataset in overview.datasets:
-        mismatch = wording.mismatch(dataset.tally)
-        if mismatch is not None:
-            yield Alert("bad", f"{dataset.name}: the numbers do not add up", mismatch)
-        for hold in dataset.holds:
-            by_person = hold.kind == "person"
-            kind = "paused by a person" if by_person else f"held by {hold.kind}"
-            yield Alert(
-                "warn" if by_person else "bad",
-                f"{dataset.name}: {kind} since {wording.moment(hold.since_ms)}",
-                hold.reason,
-            )
-    for alarm in overview.warnings:
-        about = f"{alarm.dataset}: " if alarm.dataset else ""
-        title = f"{about}{alarm.kind.replace('_', ' ')} since {wording.moment(alarm.since_ms)}"
-        yield Alert("bad" if alarm.holds else "warn", title, alarm.message)
-
-
-def _figures(overview: Overview) -> Iterator[Figure]:
-    total, rate = overview.total, overview.pace.rate
+def _figures(now: Overview) -> Iterator[Figure]:
+    total, rate = now.total, now.pace.rate
     yield Figure("Done", total.progress.percent, str(total.progress))
-    yield Figure(
-        "Capture", total.capture.percent, f"{total.capture}, truncated {total.truncated}", capture_tone(total.capture)
-    )
+    note = f"{total.capture}, truncated {total.truncated}"
+    yield Figure("Capture", total.capture.percent, note, capture_tone(total.capture))
     rated = "last 15 min" if rate.known else wording.per_hour(rate)
     yield Figure("Rate", wording.per_hour(rate) if rate.known else "-", rated)
     yield Figure("Tokens", wording.tokens_per_second(rate), f"{total.tokens:,} so far")
-    yield Figure("ETA", wording.eta(overview.pace.eta), f"{total.remaining:,} to go")
+    yield Figure("ETA", wording.eta(now.pace.eta), f"{total.remaining:,} to go")
 
 
-def capture_tone(capture: Fraction) -> str:
-    """Good from 95 % on, a warning from 80 % on."""
-    if capture.whole == 0:
-        return "quiet"
-    if capture.part * 100 >= WARN_BELOW * capture.whole:
-        return "good"
-    return "warn" if capture.part * 100 >= ALARM_BELOW * capture.whole else "bad"
+def state_counts(site: Site, name: str, tally: Tally) -> tuple[Count, ...]:
+    """Every state, each with the list of its jobs."""
+    return tuple(
+        Count(str(state), f"{tally.state(state):,}", site.dataset_url(name, "/samples", state=state))
+        for state in JobState
+    )
 
 
-def _counts(tally: Tally) -> tuple[Count, ...]:
-    return tuple(Count(str(state), f"{tally.state(state):,}") for state in JobState)
-
-
-def _sum(tally: Tally) -> Mark:
-    if tally.adds_up:
-        return Mark("good", "\N{CHECK MARK}", f"sum {tally.summed:,} of {tally.total:,}")
-    return Mark("bad", "\N{CROSS MARK}", f"sum {tally.summed:,}, but {tally.total:,} jobs")
-
-
-def _row(dataset: DatasetProgress) -> DatasetRow:
+def dataset_row(site: Site, dataset: DatasetProgress) -> DatasetRow:
+    """One dataset as a line."""
     tally, pace = dataset.tally, dataset.pace
     return DatasetRow(
         key=f"dataset-{dataset.id}",
         name=dataset.name,
-        mark=_mark(dataset),
+        href=site.dataset_url(dataset.name),
+        mark=dataset_mark(dataset),
         done=tally.progress.part,
         total=tally.progress.whole,
         progress=str(tally.progress),
@@ -202,56 +139,6 @@ def _row(dataset: DatasetProgress) -> DatasetRow:
         truncated=f"truncated {tally.truncated.part:,}",
         failed=f"{tally.state(JobState.FAILED):,}",
         failed_note=f"{pace.failed_last_hour:,} in 1 h" if pace.failed_last_hour else "",
-        counts=_counts(tally),
-        sum=_sum(tally),
-    )
-
-
-def _mark(dataset: DatasetProgress) -> Mark:
-    if not dataset.tally.adds_up:
-        return Mark("bad", "\N{CROSS MARK}", "mismatch")
-    match dataset.pace.eta.word:
-        case Word.COMPLETE:
-            failed = dataset.tally.state(JobState.FAILED)
-            return Mark("warn", "!", f"{failed:,} failed") if failed else Mark("good", "\N{CHECK MARK}", "complete")
-        case Word.PAUSED:
-            return Mark("warn", "\N{DOUBLE VERTICAL LINE}", "paused")
-        case Word.HELD:
-            return Mark("bad", "!", "held")
-        case Word.EMPTY:
-            return Mark("quiet", "\N{WHITE CIRCLE}", "empty")
-        case Word.NO_WORKER:
-            return Mark("quiet", "\N{WHITE CIRCLE}", "no worker")
-        case _:
-            leased = dataset.tally.state(JobState.LEASED)
-            return Mark("busy", "\N{BLACK RIGHT-POINTING TRIANGLE}", "running") if leased else _WAITING
-
-
-_WAITING = Mark("quiet", "\N{WHITE CIRCLE}", "waiting")
-
-_LIVENESS = {
-    Liveness.LIVE: Mark("good", "\N{BLACK CIRCLE}", "live"),
-    Liveness.LATE: Mark("warn", "\N{CIRCLE WITH LEFT HALF BLACK}", "late"),
-    Liveness.STOPPED: Mark("quiet", "\N{WHITE CIRCLE}", "stopped"),
-    Liveness.DEAD: Mark("bad", "\N{CROSS MARK}", "dead"),
-}
-
-
-def _heartbeat(worker: OpenWorker, now_ms: int) -> str:
-    """The age only where it says something: one that counts up at every look would make every look a change."""
-    if worker.liveness is Liveness.LIVE:
-        return "on time"
-    return f"{wording.age(now_ms - worker.heartbeat_ms)} ago"
-
-
-def _worker(worker: OpenWorker, now_ms: int) -> WorkerRow:
-    mark = _LIVENESS[worker.liveness]
-    return WorkerRow(
-        key=f"worker-{worker.id}",
-        name=worker.name,
-        where=f"{worker.host}, process {worker.pid}",
-        mark=Mark(mark.tone, mark.icon, f"{mark.word}, draining") if worker.draining else mark,
-        slots=f"{worker.slots:,}",
-        heartbeat=_heartbeat(worker, now_ms),
-        started=wording.moment(worker.started_ms),
+        counts=state_counts(site, dataset.name, tally),
+        sum=sum_mark(tally),
     )

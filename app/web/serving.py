@@ -1,39 +1,84 @@
 """The server: what may be bound, where it listens, and its end within three seconds of a signal."""
 
 import logging
+import os
 import signal
 import socket
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 
+import anyio
 import uvicorn
+from anyio.abc import TaskGroup
 
-from app.model.errors import Refused, Unavailable, UsageError
+from app.gates.evaluating import keep_evaluating
+from app.leasing import locks
+from app.model.errors import Refused, ThinkledgerError, Unavailable, UsageError
 from app.model.exits import Exit
 from app.store.store import Store
-from app.web.application import Site, create_app
+from app.web.application import create_app
 from app.web.door import Door
 from app.web.hosts import Hosts, is_loopback
+from app.web.shield import App
+from app.web.site import Site, Work
 
 GRACE_SECONDS = 2
+
+log = logging.getLogger("thinkledger.web")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen; port 0 takes a free one."""
+    """Where to listen; port 0 takes a free one. With `uds` it is a socket file instead, for its owner alone."""
 
     host: str
     port: int
+    uds: Path | None = None
 
     def url(self, port: int) -> str:
+        if self.uds is not None:
+            return "http://localhost"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{port}"
 
 
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What a server is started with. `token` is None where everybody on this machine may come in."""
+
+    address: Address
+    token: str | None
+    allowed_hosts: frozenset[str] = frozenset()
+    trusted_origins: frozenset[str] = frozenset()
+    root: str = ""
+    read_only: bool = False
+
+
+@dataclass(slots=True)
+class Running:
+    """A server that answers."""
+
+    url: str  # with what stands before its paths
+    door: Door | None
+    server: "_Server"
+
+    @property
+    def login(self) -> str:
+        """The address that logs in, once; without a door, that of the Overview."""
+        return f"{self.url}/" if self.door is None else f"{self.url}/login#{self.door.code}"
+
+    def stop(self) -> None:
+        """Take no more requests, and end within the grace."""
+        self.server.should_exit = True
+
+
 def refuse_open(address: Address, token: str | None) -> None:
     """Without a token only this machine may be let in."""
-    if token is None and not is_loopback(address.host):
+    if token is None and address.uds is None and not is_loopback(address.host):
         raise Refused(
             f"--host {address.host} lets other machines in, and without a token they could read everything. "
             "Leave --no-auth out, or bind 127.0.0.1 and use an SSH tunnel."
@@ -42,6 +87,8 @@ def refuse_open(address: Address, token: str | None) -> None:
 
 def listen(address: Address) -> socket.socket:
     """A listening socket."""
+    if address.uds is not None:
+        return _listen_at(address.uds)
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
         return socket.create_server((address.host, address.port), family=family)
@@ -53,46 +100,96 @@ def listen(address: Address) -> socket.socket:
         ) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Serving:
-    """What a server is started with. `token` is None where everybody on this machine may come in."""
+def _listen_at(path: Path) -> socket.socket:
+    """A socket file. One that a dead server left is replaced; anything else that lies there is left alone."""
+    if path.is_socket() and not _answers(path):
+        path.unlink()
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+        listener.listen(2048)
+    except OSError as error:
+        listener.close()
+        raise Unavailable(f"--uds {path} cannot be bound ({error.strerror or error}).") from error
+    finally:
+        os.umask(before)
+    return listener
 
-    address: Address
-    token: str | None
-    allowed_hosts: frozenset[str] = frozenset()
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        return probe.connect_ex(str(path)) == 0
 
 
-async def serve(store: Store, asked: Serving, on_ready: Callable[[str, Door | None], None]) -> Exit:
-    """Serve until a signal comes; what it means as an exit code. `on_ready` is told the address once it answers."""
+async def serve(store: Store, asked: Serving, on_ready: Callable[[Running], None], *, signals: bool = True) -> Exit:
+    """Serve until a signal comes; what it means as an exit code. `on_ready` is told the address once it answers.
+
+    Without `signals` they are left to whoever called, who ends it with `Running.stop`.
+    """
     address, token = asked.address, asked.token
     refuse_open(address, token)
-    with listen(address) as listener:
-        port = listener.getsockname()[1]
+    with locks.server(store.place.workers, uuid.uuid4().hex), listen(address) as listener:
+        port = 0 if address.uds is not None else listener.getsockname()[1]
         door = None if token is None else Door(token, f"thinkledger_{store.store_id[:8]}", store.now_ms)
-        app = create_app(Site(store, Hosts(address.host, asked.allowed_hosts), door))
-        server = _Server(
-            uvicorn.Config(
-                app,
-                log_config=None, log_level=logging.WARNING, access_log=False, lifespan="off", ws="none",
-                proxy_headers=False, server_header=False, timeout_graceful_shutdown=GRACE_SECONDS,
-            ),
-            lambda: on_ready(address.url(port), door),
-        )  # fmt: skip
-        await server.serve(sockets=[listener])
+        async with anyio.create_task_group() as work:
+            hosts = Hosts("localhost" if address.uds is not None else address.host, asked.allowed_hosts)
+            site = Site(
+                store, hosts, door, read_only=asked.read_only, root=asked.root, trusted=asked.trusted_origins,
+                background=lambda run: _start(work, run),
+            )  # fmt: skip
+            server = _Server(_config(create_app(site)), signals=signals)
+            running = Running(address.url(port) + asked.root, door, server)
+            server.on_ready = lambda: on_ready(running)
+            if not asked.read_only:
+                work.start_soon(_look_after_alarms, store)
+            await server.serve(sockets=[listener])
+            work.cancel_scope.cancel()
+    if address.uds is not None:
+        address.uds.unlink(missing_ok=True)
     return server.ended_by
+
+
+async def _look_after_alarms(store: Store) -> None:
+    """A store that is damaged is no reason to go: the pages say why they cannot be read, and who does not look."""
+    try:
+        await keep_evaluating(store, f"serve {os.getpid()}", log.warning)
+    except ThinkledgerError as error:
+        log.warning("alarms are not evaluated here any more: %s", error)
+
+
+def _start(work: TaskGroup, run: Work) -> None:
+    work.start_soon(run)
+
+
+def _config(app: App) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None, log_level=logging.WARNING, access_log=False, lifespan="off", ws="none",
+        proxy_headers=False, server_header=False, timeout_graceful_shutdown=GRACE_SECONDS,
+    )  # fmt: skip
 
 
 class _Server(uvicorn.Server):
     """Tells when it answers, and remembers the signal that ended it instead of raising it once more."""
 
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, *, signals: bool) -> None:
         super().__init__(config)
-        self._on_ready = on_ready
+        self._signals = signals
+        self.on_ready: Callable[[], None] = lambda: None
         self.ended_by = Exit.DONE
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if not self._signals:
+            yield
+            return
+        with super().capture_signals():
+            yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._on_ready()
+        self.on_ready()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's signature
         """Stop taking requests; a second signal waits for none of them."""

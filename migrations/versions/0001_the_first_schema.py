@@ -12,10 +12,16 @@ depends_on = None
 TRIGGERS = (
     """CREATE TRIGGER job_inserted AFTER INSERT ON job BEGIN INSERT INTO counter VALUES (NEW.dataset_id, 'state:' || NEW.state, 1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n; END""",
     """CREATE TRIGGER job_inserted_finished AFTER INSERT ON job WHEN NEW.state IN ('done', 'failed') BEGIN 
-    INSERT INTO counter SELECT NEW.dataset_id,
-        iif(NEW.expected = 1, 'expected:', 'unexpected:') || NEW.verdict, 1 WHERE NEW.state = 'done' ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO counter VALUES (NEW.dataset_id, iif(NEW.state = 'failed', 'failed:' || NEW.cause,
+        iif(NEW.expected = 1, 'expected:', 'unexpected:') || NEW.verdict), 1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO counter SELECT NEW.dataset_id, 'tokens', 1 * NEW.completion_tokens
         WHERE NEW.state = 'done' AND NEW.completion_tokens > 0 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO triage SELECT NEW.dataset_id, NEW.finish_reason, NEW.found, 1
+        WHERE NEW.state = 'done' AND NEW.found IS NOT NULL AND NEW.finish_reason IS NOT NULL
+        ON CONFLICT (dataset_id, finish_reason, found) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO reasoning_length SELECT NEW.dataset_id, CASE WHEN NEW.reasoning_chars < 128 THEN 1 WHEN NEW.reasoning_chars < 256 THEN 128 WHEN NEW.reasoning_chars < 512 THEN 256 WHEN NEW.reasoning_chars < 1024 THEN 512 WHEN NEW.reasoning_chars < 2048 THEN 1024 WHEN NEW.reasoning_chars < 4096 THEN 2048 WHEN NEW.reasoning_chars < 8192 THEN 4096 WHEN NEW.reasoning_chars < 16384 THEN 8192 WHEN NEW.reasoning_chars < 32768 THEN 16384 WHEN NEW.reasoning_chars < 65536 THEN 32768 WHEN NEW.reasoning_chars < 131072 THEN 65536 WHEN NEW.reasoning_chars < 262144 THEN 131072 ELSE 262144 END, 1
+        WHERE NEW.state = 'done' AND NEW.reasoning_chars > 0
+        ON CONFLICT (dataset_id, least) DO UPDATE SET n = n + excluded.n;
     INSERT INTO bucket SELECT NEW.dataset_id, NEW.finished_ms / 60000, 1 * (NEW.state = 'done'),
         1 * (NEW.state = 'failed'), 1 * (NEW.state = 'done' AND NEW.expected = 1 AND NEW.verdict IN ('captured_field', 'split_from_content', 'missing', 'leaked')),
         1 * (NEW.state = 'done' AND NEW.expected = 1 AND NEW.verdict IN ('captured_field', 'split_from_content')),
@@ -25,11 +31,17 @@ TRIGGERS = (
         graded = graded + excluded.graded, captured = captured + excluded.captured, tokens = tokens + excluded.tokens;
      END""",
     """CREATE TRIGGER job_moved AFTER UPDATE OF state ON job WHEN OLD.state IS NOT NEW.state BEGIN INSERT INTO counter VALUES (OLD.dataset_id, 'state:' || OLD.state, -1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;INSERT INTO counter VALUES (NEW.dataset_id, 'state:' || NEW.state, 1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n; END""",
-    """CREATE TRIGGER job_finished AFTER UPDATE OF state, verdict, expected, completion_tokens, finished_ms, imported ON job WHEN NEW.state IN ('done', 'failed') AND (OLD.state IS NOT NEW.state OR OLD.verdict IS NOT NEW.verdict OR OLD.expected IS NOT NEW.expected OR OLD.completion_tokens IS NOT NEW.completion_tokens OR OLD.finished_ms IS NOT NEW.finished_ms OR OLD.imported IS NOT NEW.imported) BEGIN 
-    INSERT INTO counter SELECT NEW.dataset_id,
-        iif(NEW.expected = 1, 'expected:', 'unexpected:') || NEW.verdict, 1 WHERE NEW.state = 'done' ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    """CREATE TRIGGER job_finished AFTER UPDATE OF state, verdict, expected, completion_tokens, finished_ms, imported, cause, finish_reason, found, reasoning_chars ON job WHEN NEW.state IN ('done', 'failed') AND (OLD.state IS NOT NEW.state OR OLD.verdict IS NOT NEW.verdict OR OLD.expected IS NOT NEW.expected OR OLD.completion_tokens IS NOT NEW.completion_tokens OR OLD.finished_ms IS NOT NEW.finished_ms OR OLD.imported IS NOT NEW.imported OR OLD.cause IS NOT NEW.cause OR OLD.finish_reason IS NOT NEW.finish_reason OR OLD.found IS NOT NEW.found OR OLD.reasoning_chars IS NOT NEW.reasoning_chars) BEGIN 
+    INSERT INTO counter VALUES (NEW.dataset_id, iif(NEW.state = 'failed', 'failed:' || NEW.cause,
+        iif(NEW.expected = 1, 'expected:', 'unexpected:') || NEW.verdict), 1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO counter SELECT NEW.dataset_id, 'tokens', 1 * NEW.completion_tokens
         WHERE NEW.state = 'done' AND NEW.completion_tokens > 0 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO triage SELECT NEW.dataset_id, NEW.finish_reason, NEW.found, 1
+        WHERE NEW.state = 'done' AND NEW.found IS NOT NULL AND NEW.finish_reason IS NOT NULL
+        ON CONFLICT (dataset_id, finish_reason, found) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO reasoning_length SELECT NEW.dataset_id, CASE WHEN NEW.reasoning_chars < 128 THEN 1 WHEN NEW.reasoning_chars < 256 THEN 128 WHEN NEW.reasoning_chars < 512 THEN 256 WHEN NEW.reasoning_chars < 1024 THEN 512 WHEN NEW.reasoning_chars < 2048 THEN 1024 WHEN NEW.reasoning_chars < 4096 THEN 2048 WHEN NEW.reasoning_chars < 8192 THEN 4096 WHEN NEW.reasoning_chars < 16384 THEN 8192 WHEN NEW.reasoning_chars < 32768 THEN 16384 WHEN NEW.reasoning_chars < 65536 THEN 32768 WHEN NEW.reasoning_chars < 131072 THEN 65536 WHEN NEW.reasoning_chars < 262144 THEN 131072 ELSE 262144 END, 1
+        WHERE NEW.state = 'done' AND NEW.reasoning_chars > 0
+        ON CONFLICT (dataset_id, least) DO UPDATE SET n = n + excluded.n;
     INSERT INTO bucket SELECT NEW.dataset_id, NEW.finished_ms / 60000, 1 * (NEW.state = 'done'),
         1 * (NEW.state = 'failed'), 1 * (NEW.state = 'done' AND NEW.expected = 1 AND NEW.verdict IN ('captured_field', 'split_from_content', 'missing', 'leaked')),
         1 * (NEW.state = 'done' AND NEW.expected = 1 AND NEW.verdict IN ('captured_field', 'split_from_content')),
@@ -38,11 +50,17 @@ TRIGGERS = (
         ON CONFLICT (dataset_id, minute) DO UPDATE SET done = done + excluded.done, failed = failed + excluded.failed,
         graded = graded + excluded.graded, captured = captured + excluded.captured, tokens = tokens + excluded.tokens;
      END""",
-    """CREATE TRIGGER job_unfinished AFTER UPDATE OF state, verdict, expected, completion_tokens, finished_ms, imported ON job WHEN OLD.state IN ('done', 'failed') AND (OLD.state IS NOT NEW.state OR OLD.verdict IS NOT NEW.verdict OR OLD.expected IS NOT NEW.expected OR OLD.completion_tokens IS NOT NEW.completion_tokens OR OLD.finished_ms IS NOT NEW.finished_ms OR OLD.imported IS NOT NEW.imported) BEGIN 
-    INSERT INTO counter SELECT OLD.dataset_id,
-        iif(OLD.expected = 1, 'expected:', 'unexpected:') || OLD.verdict, -1 WHERE OLD.state = 'done' ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    """CREATE TRIGGER job_unfinished AFTER UPDATE OF state, verdict, expected, completion_tokens, finished_ms, imported, cause, finish_reason, found, reasoning_chars ON job WHEN OLD.state IN ('done', 'failed') AND (OLD.state IS NOT NEW.state OR OLD.verdict IS NOT NEW.verdict OR OLD.expected IS NOT NEW.expected OR OLD.completion_tokens IS NOT NEW.completion_tokens OR OLD.finished_ms IS NOT NEW.finished_ms OR OLD.imported IS NOT NEW.imported OR OLD.cause IS NOT NEW.cause OR OLD.finish_reason IS NOT NEW.finish_reason OR OLD.found IS NOT NEW.found OR OLD.reasoning_chars IS NOT NEW.reasoning_chars) BEGIN 
+    INSERT INTO counter VALUES (OLD.dataset_id, iif(OLD.state = 'failed', 'failed:' || OLD.cause,
+        iif(OLD.expected = 1, 'expected:', 'unexpected:') || OLD.verdict), -1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO counter SELECT OLD.dataset_id, 'tokens', -1 * OLD.completion_tokens
         WHERE OLD.state = 'done' AND OLD.completion_tokens > 0 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO triage SELECT OLD.dataset_id, OLD.finish_reason, OLD.found, -1
+        WHERE OLD.state = 'done' AND OLD.found IS NOT NULL AND OLD.finish_reason IS NOT NULL
+        ON CONFLICT (dataset_id, finish_reason, found) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO reasoning_length SELECT OLD.dataset_id, CASE WHEN OLD.reasoning_chars < 128 THEN 1 WHEN OLD.reasoning_chars < 256 THEN 128 WHEN OLD.reasoning_chars < 512 THEN 256 WHEN OLD.reasoning_chars < 1024 THEN 512 WHEN OLD.reasoning_chars < 2048 THEN 1024 WHEN OLD.reasoning_chars < 4096 THEN 2048 WHEN OLD.reasoning_chars < 8192 THEN 4096 WHEN OLD.reasoning_chars < 16384 THEN 8192 WHEN OLD.reasoning_chars < 32768 THEN 16384 WHEN OLD.reasoning_chars < 65536 THEN 32768 WHEN OLD.reasoning_chars < 131072 THEN 65536 WHEN OLD.reasoning_chars < 262144 THEN 131072 ELSE 262144 END, -1
+        WHERE OLD.state = 'done' AND OLD.reasoning_chars > 0
+        ON CONFLICT (dataset_id, least) DO UPDATE SET n = n + excluded.n;
     INSERT INTO bucket SELECT OLD.dataset_id, OLD.finished_ms / 60000, -1 * (OLD.state = 'done'),
         -1 * (OLD.state = 'failed'), -1 * (OLD.state = 'done' AND OLD.expected = 1 AND OLD.verdict IN ('captured_field', 'split_from_content', 'missing', 'leaked')),
         -1 * (OLD.state = 'done' AND OLD.expected = 1 AND OLD.verdict IN ('captured_field', 'split_from_content')),
@@ -53,10 +71,16 @@ TRIGGERS = (
      END""",
     """CREATE TRIGGER job_deleted AFTER DELETE ON job BEGIN INSERT INTO counter VALUES (OLD.dataset_id, 'state:' || OLD.state, -1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n; END""",
     """CREATE TRIGGER job_deleted_finished AFTER DELETE ON job WHEN OLD.state IN ('done', 'failed') BEGIN 
-    INSERT INTO counter SELECT OLD.dataset_id,
-        iif(OLD.expected = 1, 'expected:', 'unexpected:') || OLD.verdict, -1 WHERE OLD.state = 'done' ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO counter VALUES (OLD.dataset_id, iif(OLD.state = 'failed', 'failed:' || OLD.cause,
+        iif(OLD.expected = 1, 'expected:', 'unexpected:') || OLD.verdict), -1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO counter SELECT OLD.dataset_id, 'tokens', -1 * OLD.completion_tokens
         WHERE OLD.state = 'done' AND OLD.completion_tokens > 0 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO triage SELECT OLD.dataset_id, OLD.finish_reason, OLD.found, -1
+        WHERE OLD.state = 'done' AND OLD.found IS NOT NULL AND OLD.finish_reason IS NOT NULL
+        ON CONFLICT (dataset_id, finish_reason, found) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO reasoning_length SELECT OLD.dataset_id, CASE WHEN OLD.reasoning_chars < 128 THEN 1 WHEN OLD.reasoning_chars < 256 THEN 128 WHEN OLD.reasoning_chars < 512 THEN 256 WHEN OLD.reasoning_chars < 1024 THEN 512 WHEN OLD.reasoning_chars < 2048 THEN 1024 WHEN OLD.reasoning_chars < 4096 THEN 2048 WHEN OLD.reasoning_chars < 8192 THEN 4096 WHEN OLD.reasoning_chars < 16384 THEN 8192 WHEN OLD.reasoning_chars < 32768 THEN 16384 WHEN OLD.reasoning_chars < 65536 THEN 32768 WHEN OLD.reasoning_chars < 131072 THEN 65536 WHEN OLD.reasoning_chars < 262144 THEN 131072 ELSE 262144 END, -1
+        WHERE OLD.state = 'done' AND OLD.reasoning_chars > 0
+        ON CONFLICT (dataset_id, least) DO UPDATE SET n = n + excluded.n;
     INSERT INTO bucket SELECT OLD.dataset_id, OLD.finished_ms / 60000, -1 * (OLD.state = 'done'),
         -1 * (OLD.state = 'failed'), -1 * (OLD.state = 'done' AND OLD.expected = 1 AND OLD.verdict IN ('captured_field', 'split_from_content', 'missing', 'leaked')),
         -1 * (OLD.state = 'done' AND OLD.expected = 1 AND OLD.verdict IN ('captured_field', 'split_from_content')),
@@ -67,6 +91,8 @@ TRIGGERS = (
      END""",
     """CREATE TRIGGER response_late AFTER INSERT ON response WHEN NEW.late = 1 BEGIN INSERT INTO counter SELECT dataset_id, 'late', 1 FROM job WHERE id = NEW.job_id ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n; END""",
     """CREATE TRIGGER response_turned_late AFTER UPDATE OF late ON response WHEN NEW.late = 1 AND OLD.late = 0 BEGIN INSERT INTO counter SELECT dataset_id, 'late', 1 FROM job WHERE id = NEW.job_id ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n; END""",
+    """CREATE TRIGGER response_brought AFTER INSERT ON response WHEN NEW.worker_id IS NOT NULL BEGIN INSERT INTO worker_minute VALUES (NEW.worker_id, NEW.received_ms / 60000, 1, 0) ON CONFLICT (worker_id, minute) DO UPDATE SET bodies = bodies + excluded.bodies, failed = failed + excluded.failed; END""",
+    """CREATE TRIGGER failure_brought AFTER INSERT ON failure WHEN NEW.worker_id IS NOT NULL BEGIN INSERT INTO worker_minute VALUES (NEW.worker_id, NEW.at_ms / 60000, 0, 1) ON CONFLICT (worker_id, minute) DO UPDATE SET bodies = bodies + excluded.bodies, failed = failed + excluded.failed; END""",
 )
 
 ANSWER_VIEW = """CREATE VIEW answer AS
@@ -118,6 +144,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
         sqlite_strict=True,
     )
+    op.create_index("event_kind", "event", ["kind", "at_ms"], unique=False)
     op.create_index("event_time", "event", ["at_ms"], unique=False)
     op.create_table(
         "meta",
@@ -219,6 +246,73 @@ def upgrade() -> None:
         sqlite_strict=True,
     )
     op.create_table(
+        "evaluator",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("holder", sa.Text(), nullable=False),
+        sa.Column("until_ms", sa.Integer(), nullable=False),
+        sa.Column("evaluated_ms", sa.Integer(), nullable=False),
+        sa.CheckConstraint("id = 1", name="one_evaluator"),
+        sa.PrimaryKeyConstraint("id"),
+        sqlite_strict=True,
+    )
+    op.create_table(
+        "failure_group",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("dataset_id", sa.Integer(), nullable=False),
+        sa.Column("cause", sa.Text(), nullable=False),
+        sa.Column("http_status", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("message", sa.Text(), nullable=False),
+        sa.Column("attempts", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("first_ms", sa.Integer(), nullable=False),
+        sa.Column("last_ms", sa.Integer(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["dataset_id"],
+            ["dataset.id"],
+        ),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("dataset_id", "cause", "http_status", "message", name="failure_kind"),
+        sqlite_strict=True,
+    )
+    op.create_index("failure_group_latest", "failure_group", ["dataset_id", "last_ms"], unique=False)
+    op.create_table(
+        "reasoning_length",
+        sa.Column("dataset_id", sa.Integer(), nullable=False),
+        sa.Column("least", sa.Integer(), nullable=False),
+        sa.Column("n", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["dataset_id"],
+            ["dataset.id"],
+        ),
+        sa.PrimaryKeyConstraint("dataset_id", "least"),
+        sqlite_strict=True,
+    )
+    op.create_table(
+        "triage",
+        sa.Column("dataset_id", sa.Integer(), nullable=False),
+        sa.Column("finish_reason", sa.Text(), nullable=False),
+        sa.Column("found", sa.Text(), nullable=False),
+        sa.Column("n", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["dataset_id"],
+            ["dataset.id"],
+        ),
+        sa.PrimaryKeyConstraint("dataset_id", "finish_reason", "found"),
+        sqlite_strict=True,
+    )
+    op.create_table(
+        "worker_minute",
+        sa.Column("worker_id", sa.Integer(), nullable=False),
+        sa.Column("minute", sa.Integer(), nullable=False),
+        sa.Column("bodies", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("failed", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["worker_id"],
+            ["worker.id"],
+        ),
+        sa.PrimaryKeyConstraint("worker_id", "minute"),
+        sqlite_strict=True,
+    )
+    op.create_table(
         "gate_window",
         sa.Column("dataset_id", sa.Integer(), nullable=False),
         sa.Column("endpoint_id", sa.Integer(), nullable=False),
@@ -317,11 +411,13 @@ def upgrade() -> None:
         sa.Column("deaths", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("lease_worker", sa.Integer(), nullable=True),
         sa.Column("lease_deadline_ms", sa.Integer(), nullable=True),
+        sa.Column("leased_ms", sa.Integer(), nullable=True),
         sa.Column("cause", sa.Text(), nullable=True),
         sa.Column("finished_ms", sa.Integer(), nullable=True),
         sa.Column("verdict", sa.Text(), nullable=True),
         sa.Column("expected", sa.Integer(), nullable=True),
         sa.Column("finish_reason", sa.Text(), nullable=True),
+        sa.Column("found", sa.Text(), nullable=True),
         sa.Column("reasoning_chars", sa.Integer(), nullable=True),
         sa.Column("content_chars", sa.Integer(), nullable=True),
         sa.Column("completion_tokens", sa.Integer(), nullable=True),
@@ -345,6 +441,7 @@ def upgrade() -> None:
             name="job_verdict",
         ),
         sa.CheckConstraint("attempt >= 0 AND tries >= 0 AND expiries >= 0 AND deaths >= 0", name="job_counts"),
+        sa.CheckConstraint("found IN ('field', 'tag', 'both', 'neither')", name="job_found"),
         sa.ForeignKeyConstraint(
             ["dataset_id"],
             ["dataset.id"],
@@ -371,12 +468,28 @@ def upgrade() -> None:
         postgresql_where=sa.text("state = 'ready' AND deaths >= 3"),
     )
     op.create_index(
-        "job_failed",
+        "job_cause_order",
         "job",
-        ["dataset_id", "ordinal"],
+        ["dataset_id", "cause", "ordinal", "replica"],
         unique=False,
-        sqlite_where=sa.text("state = 'failed'"),
-        postgresql_where=sa.text("state = 'failed'"),
+        sqlite_where=sa.text("cause IS NOT NULL"),
+        postgresql_where=sa.text("cause IS NOT NULL"),
+    )
+    op.create_index(
+        "job_finished",
+        "job",
+        ["dataset_id", "finished_ms"],
+        unique=False,
+        sqlite_where=sa.text("finished_ms IS NOT NULL"),
+        postgresql_where=sa.text("finished_ms IS NOT NULL"),
+    )
+    op.create_index(
+        "job_found_order",
+        "job",
+        ["dataset_id", "finish_reason", "found", "ordinal", "replica"],
+        unique=False,
+        sqlite_where=sa.text("found IS NOT NULL"),
+        postgresql_where=sa.text("found IS NOT NULL"),
     )
     op.create_index(
         "job_leased",
@@ -394,7 +507,24 @@ def upgrade() -> None:
         sqlite_where=sa.text("state = 'ready'"),
         postgresql_where=sa.text("state = 'ready'"),
     )
+    op.create_index(
+        "job_reasoning",
+        "job",
+        ["dataset_id", "reasoning_chars"],
+        unique=False,
+        sqlite_where=sa.text("reasoning_chars IS NOT NULL"),
+        postgresql_where=sa.text("reasoning_chars IS NOT NULL"),
+    )
     op.create_index("job_sample", "job", ["sample_ref"], unique=False)
+    op.create_index("job_state_order", "job", ["dataset_id", "state", "ordinal", "replica"], unique=False)
+    op.create_index(
+        "job_verdict_order",
+        "job",
+        ["dataset_id", "verdict", "ordinal", "replica"],
+        unique=False,
+        sqlite_where=sa.text("verdict IS NOT NULL"),
+        postgresql_where=sa.text("verdict IS NOT NULL"),
+    )
     op.create_index(
         "job_waiting",
         "job",
@@ -414,6 +544,7 @@ def upgrade() -> None:
         sa.Column("late", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("worker_id", sa.Integer(), nullable=True),
         sa.Column("endpoint_id", sa.Integer(), nullable=True),
+        sa.Column("leased_ms", sa.Integer(), nullable=True),
         sa.Column("requested_ms", sa.Integer(), nullable=True),
         sa.Column("received_ms", sa.Integer(), nullable=False),
         sa.Column("http_status", sa.Integer(), nullable=True),
@@ -470,9 +601,15 @@ def upgrade() -> None:
         sa.Column("endpoint_id", sa.Integer(), nullable=True),
         sa.Column("response_id", sa.Integer(), nullable=True),
         sa.Column("body", sa.LargeBinary(), nullable=True),
+        sa.Column("leased_ms", sa.Integer(), nullable=True),
+        sa.Column("group_id", sa.Integer(), nullable=True),
         sa.ForeignKeyConstraint(
             ["endpoint_id"],
             ["endpoint.id"],
+        ),
+        sa.ForeignKeyConstraint(
+            ["group_id"],
+            ["failure_group.id"],
         ),
         sa.ForeignKeyConstraint(
             ["job_id"],
@@ -491,6 +628,7 @@ def upgrade() -> None:
     )
     op.create_index("failure_job", "failure", ["job_id", "attempt"], unique=False)
     op.create_index("failure_response", "failure", ["response_id"], unique=False)
+    op.create_index("failure_time", "failure", ["group_id", "at_ms"], unique=False)
     op.create_table(
         "reading",
         sa.Column("response_id", sa.Integer(), nullable=False),
@@ -498,6 +636,7 @@ def upgrade() -> None:
         sa.Column("parser_version", sa.Integer(), nullable=False),
         sa.Column("verdict", sa.Text(), nullable=False),
         sa.Column("flags", sa.Text(), server_default=sa.text("'[]'"), nullable=False),
+        sa.Column("found", sa.Text(), nullable=True),
         sa.Column("reasoning", sa.Text(), nullable=True),
         sa.Column("content", sa.Text(), nullable=True),
         sa.Column("text_form", sa.Text(), server_default=sa.text("'plain'"), nullable=False),

@@ -20,11 +20,12 @@ from app.model.states import JobState
 from app.model.verdicts import Verdict
 from app.progress import wording
 from app.progress.eta import Word
+from app.progress.filters import Filter, Listing
 from app.progress.gathering import overview
 from app.progress.overview import DatasetProgress, Liveness
 from app.progress.rates import MINUTE_MS
 from app.progress.sample import sample
-from app.progress.samples import Filter, samples
+from app.progress.samples import samples
 from app.store.store import Store
 from app.store.tables import COUNTER, JOB
 from app.store.transaction import Tx
@@ -199,13 +200,13 @@ async def test_pages_of_samples_follow_one_another_without_gap(tmp_path: Path) -
         await at.dataset("d", 7, replicas=2)
         seen, after = [], None
         while True:
-            page = await samples(at.store, "d", Filter(), after, limit=3)
+            page = await samples(at.store, "d", Listing(after=after, per=3))
             seen += [(line.sample_id, line.replica) for line in page.lines]
             after = page.after
             if after is None:
                 break
         with pytest.raises(UsageError):
-            await samples(at.store, "d", Filter(), limit=501)
+            await samples(at.store, "d", Listing(per=501))
     assert seen == [(f"s{number}", replica) for number in range(1, 8) for replica in (0, 1)]
 
 
@@ -217,7 +218,7 @@ async def test_filters_meet_all_at_once(tmp_path: Path) -> None:
         await at.fail(lease, Cause.REJECTED)
 
         async def found(**wanted: str) -> list[str]:
-            return [line.sample_id for line in (await samples(at.store, "d", Filter(**wanted))).lines]
+            return [line.sample_id for line in (await samples(at.store, "d", Listing(Filter(**wanted)))).lines]
 
         assert await found(state="done") == ["s1", "s2", "s3", "s4", "s5"]
         assert await found(verdict="split_from_content") == ["s1", "s5"]
@@ -298,6 +299,18 @@ def test_samples_are_listed_page_by_page(folder: Path) -> None:
     place = done.stderr.decode().split()[-1]
     rest = json.loads(typed(folder, "--db", "t.db", "samples", "B1_glaive", "--json", "--after", place).stdout)
     assert (len(rest["samples"]), rest["after"]) == (8, None)
+
+
+def test_samples_are_listed_by_what_the_pages_filter_by(folder: Path) -> None:
+    def listed(*filters: str) -> list[str]:
+        done = typed(folder, "--db", "t.db", "samples", "B1_glaive", "--jsonl", *filters)
+        return [json.loads(line)["sample_id"] for line in done.stdout.splitlines()]
+
+    assert listed("--found", "tag", "--min-reasoning", "1", "--sort", "order") == ["s1", "s2"]
+    assert listed("--q", "s1") == ["s1", "s10"]
+    assert listed("--sort", "newest", "--verdict", "missing") == ["s3"]
+    said = typed(folder, "--db", "t.db", "samples", "B1_glaive", "--sort", "random").stderr.decode()
+    assert "Known: order, id, newest" in said
 
 
 def test_stored_text_cannot_steer_the_terminal(folder: Path) -> None:

@@ -110,6 +110,26 @@ def test_no_template_trusts_a_text_as_markup() -> None:
     assert [str(path) for path in files if trusting.search(path.read_text(encoding="utf-8"))] == []
 
 
+def foreign_parts(text: str) -> list[str]:
+    """What a content policy kills or what lets others in: inline script and style, handlers, assets of other places."""
+    found = re.compile(
+        r"<style|\sstyle\s*=|\son[a-z]+\s*=\s*[\"']|javascript:|srcdoc|<script(?! src=\"\{\{ frame\.root \}\}/static/)|"
+        r"(?:src|href|action|url)\s*[=(]\s*[\"']?(?:https?:)?//|@import|<iframe|<object|<embed|<base\b"
+    )
+    return found.findall(text)
+
+
+def test_no_page_has_script_style_or_assets_of_others() -> None:
+    pages = [*sorted((ROOT / "templates").rglob("*.html")), *sorted((ROOT / "app" / "web" / "static").iterdir())]
+    assert len(pages) > 20
+    assert {str(page): found for page in pages if (found := foreign_parts(page.read_text(encoding="utf-8")))} == {}
+    script = (ROOT / "app" / "web" / "static" / "dashboard.js").read_text(encoding="utf-8")
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|\.style\b", script
+    )
+    assert len(script.splitlines()) <= 250
+
+
 def test_no_file_names_a_registry_or_a_path_of_one_machine() -> None:
     forbidden = re.compile(
         "|".join([*(re.escape(host) for host in REGISTRIES), *(rf"(?<![\w.])(?:{path})" for path in MACHINE_PATHS)])
@@ -134,3 +154,6 @@ def test_the_checks_see_what_they_look_for() -> None:
     assert opening(ast.parse("open(store.place.path)")) == [1]
     assert opening(ast.parse("x = place.path.read_bytes()")) == [1]
     assert opening(ast.parse("store.place.size()")) == []
+    for text in ('<p style="x">', '<a onclick="x">', "<script>x", '<img src="//x">', '<a href="https://x">', "<style>"):
+        assert foreign_parts(text), text
+    assert not foreign_parts('<a href="{{ row.href }}"><script src="{{ frame.root }}/static/dashboard.js"></script>')

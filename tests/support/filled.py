@@ -13,6 +13,7 @@ from sqlalchemy import insert
 
 from app.capture import Asked, Form, read_body
 from app.leasing.claim import ClaimRequest, claim
+from app.leasing.holds import cancel
 from app.leasing.settle import fail
 from app.leasing.workers import Registration, register
 from app.model.ids import DatasetId, EndpointId, JobId, ResponseId, WorkerId
@@ -167,6 +168,28 @@ class Filled:
         for lease, body in zip(leases, bodies, strict=True):
             assert await self.answer(lease, body)
         return [lease.job for lease in leases]
+
+
+async def every_kind(at: Filled, name: str = "d") -> DatasetId:
+    """A dataset with jobs in every state and with every verdict, answered at different times and in different ways."""
+    dataset = await at.dataset(name, 40, replicas=2)
+    await at.dataset(f"{name}-off", 4, thinking=False)
+    for minute in range(3):
+        await at.answer_next(
+            name, thought(minute), chat("a" * 300, reasoning="r" * 200), chat(f"{'t' * 5000}</think>a"), *LOST.values(),
+            chat("both</think>x", reasoning="r"), chat("tool", reasoning="r", finish="tool_calls"),
+        )  # fmt: skip
+        at.clock.ms += 61_000
+    await at.answer_next(f"{name}-off", chat("plain"), thought(1), chat("no", finish="length"))
+    leases = await at.claim(8, name)
+    await at.fail(leases[0])
+    await at.fail(leases[1], Cause.KILLS_WORKERS)
+    await at.fail(leases[2], Cause.TIMED_OUT, Settle.POSTPONE)
+    await at.fail(leases[3], Cause.UNREACHABLE, Settle.RELEASE)
+    await at.answer(leases[4], b"<html>busy</html>")  # waits
+    assert await at.store.write(cancel, leases[5].job)
+    assert not await at.answer(leases[5], thought(9))  # late
+    return dataset
 
 
 @asynccontextmanager

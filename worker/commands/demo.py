@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,13 +14,20 @@ from app.model.exits import Exit
 from worker import cli_context
 
 if TYPE_CHECKING:
+    from app.web.serving import Running
     from worker.demo.run import DemoResult
 
 FIRST_ROW_CHARS = 600
 
 
 def register(app: typer.Typer) -> None:
-    app.command("demo", help="See the main job run: simulator, bundled prompts, worker and export. Needs no GPU.")(demo)
+    app.command("demo", help=HELP)(demo)
+
+
+HELP = """See the main job run: simulator, bundled prompts, worker, dashboard and export. Needs no GPU.
+
+In a terminal the dashboard stays up afterwards until Ctrl-C. With --exit, or where no terminal is, the export ends it.
+"""
 
 
 def demo(
@@ -26,14 +35,17 @@ def demo(
     folder: Annotated[
         Path, typer.Option("--dir", metavar="FOLDER", help="Where each run gets a folder of its own.")
     ] = Path("demo"),
+    ends: Annotated[bool, typer.Option("--exit", help="End after the export.")] = False,
 ) -> None:
     """Ask three small datasets of a simulated server and export one."""
     shared = cli_context.context(ctx)
-    cli_context.run(lambda: _demo(folder, shared))
+    stays = not ends and sys.stdin.isatty() and sys.stderr.isatty()
+    cli_context.run(lambda: _demo(folder, shared, stays=stays))
 
 
-async def _demo(folder: Path, shared: cli_context.Globals) -> Exit:
-    from worker.demo.run import DATASETS, DemoSettings, run_demo
+async def _demo(folder: Path, shared: cli_context.Globals, *, stays: bool) -> Exit:
+    from app.store.store import open_store
+    from worker.demo.run import DATASETS, DemoSettings, dashboard, import_prompts, run_demo
     from worker.log import Log
 
     here = folder / time.strftime("run-%Y%m%d-%H%M%S")
@@ -42,9 +54,27 @@ async def _demo(folder: Path, shared: cli_context.Globals) -> Exit:
         f"130 prompts of {', '.join(DATASETS)} are asked of a simulated server (no GPU, invented answers).\n"
     )
     log = Log(shared.log_format == "json", quiet=shared.verbosity <= 0)
-    result = await run_demo(DemoSettings(here, live_progress=shared.live_progress), log)
-    _show(result)
+    settings = DemoSettings(here, live_progress=shared.live_progress)
+    await import_prompts(settings.store)
+    async with open_store(str(settings.store)) as store, dashboard(store, _tell):
+        result = await run_demo(settings, log)
+        _show(result)
+        if stays and result.code not in (Exit.INTERRUPTED, Exit.TERMINATED):
+            await _wait_for_person()
     return result.code
+
+
+def _tell(running: Running) -> None:
+    cli_context.say(f"Watch it: {running.login}\n")
+
+
+async def _wait_for_person() -> None:
+    """Until Ctrl-C or SIGTERM: an orderly end of something that has succeeded."""
+    import anyio
+
+    cli_context.say("The dashboard stays up. Ctrl-C ends it.")
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        await anext(aiter(signals))
 
 
 def _show(result: DemoResult) -> None:

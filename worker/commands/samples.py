@@ -3,9 +3,8 @@
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -42,6 +41,19 @@ def samples(
     verdict: Annotated[str | None, typer.Option(help="Only answers with this verdict.")] = None,
     finish: Annotated[str | None, typer.Option(help="Only answers with this finish reason.")] = None,
     cause: Annotated[str | None, typer.Option(help="Only jobs whose latest failure has this cause.")] = None,
+    found: Annotated[
+        str | None, typer.Option(help="Only answers with their reasoning in field, tag, both or neither.")
+    ] = None,
+    q: Annotated[str | None, typer.Option("--q", help="Only sample ids that begin so.")] = None,
+    min_reasoning: Annotated[int | None, typer.Option(help="At least so many characters of reasoning.")] = None,
+    max_reasoning: Annotated[int | None, typer.Option(help="At most so many.")] = None,
+    attempt_gt: Annotated[int | None, typer.Option(help="Only jobs with more attempts.")] = None,
+    since: Annotated[int | None, typer.Option(metavar="MS", help="Finished then or later, ms since 1970.")] = None,
+    until: Annotated[int | None, typer.Option(metavar="MS", help="Finished before then.")] = None,
+    worker: Annotated[int | None, typer.Option(metavar="ID", help="Leased or answered by this worker.")] = None,
+    sort: Annotated[
+        str | None, typer.Option(help="order, id, newest, oldest, longest or shortest.", show_default=False)
+    ] = None,
     limit: Annotated[int, typer.Option(help="Lines on this page, 500 at most.")] = 50,
     after: Annotated[str | None, typer.Option(metavar="PLACE", help="Go on after the place a page ended with.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
@@ -51,28 +63,32 @@ def samples(
     settings = cli_context.context(ctx)
 
     async def command() -> None:
-        from app.progress.samples import Filter, Place
+        from app.progress.filters import parse
         from app.progress.samples import samples as list_samples
+        from app.progress.samples_json import line_json, page_json
         from app.store.store import open_store
 
-        wanted = Filter(state, verdict, finish, cause)
-        start = None if after is None else Place.parse(after)
+        said = {
+            "state": state, "verdict": verdict, "finish": finish, "cause": cause, "found": found, "q": q,
+            "min_reasoning": min_reasoning, "max_reasoning": max_reasoning, "attempt_gt": attempt_gt, "since": since,
+            "until": until, "worker": worker, "sort": sort, "after": after, "per": limit,
+        }  # fmt: skip
+        listing = parse({key: str(value) for key, value in said.items() if value is not None})
         async with open_store(settings.db) as store:
-            page = await list_samples(store, name, wanted, start, limit)
-        more = None if page.after is None else str(page.after)
+            page = await list_samples(store, name, listing)
         if as_json:
-            cli_context.put_json({"samples": [asdict(line) for line in page.lines], "after": more})
+            cli_context.put_json(page_json(page))
             return
         width = layout.columns()
         for line in page.lines:
             if as_jsonl:
-                cli_context.put(json.dumps(asdict(line), ensure_ascii=False))
+                cli_context.put(json.dumps(line_json(line), ensure_ascii=False))
             else:
                 cli_context.put("\n".join(_listed(line, width)))
         if not page.lines:
-            cli_context.say("No sample matches.")
-        if more is not None:
-            cli_context.say(f"More: --after {more}")
+            cli_context.say("No sample matches." if page.searched_all else "No sample matches so far.")
+        if page.after is not None:
+            cli_context.say(f"More: --after {page.after}")
 
     cli_context.run(command)
 
@@ -117,6 +133,7 @@ def sample(
 
     async def command() -> None:
         from app.progress.sample import sample as find_sample
+        from app.progress.samples_json import sample_json
         from app.store.store import open_store
 
         async with open_store(settings.db) as store:
@@ -125,7 +142,7 @@ def sample(
             sys.stdout.buffer.write(_bytes(view, part))
             sys.stdout.buffer.flush()
         elif as_json:
-            cli_context.put(json.dumps({"schema": 1} | _as_json(view)))  # ASCII: texts may hold lone surrogates
+            cli_context.put(json.dumps({"schema": 1} | sample_json(view)))  # ASCII: texts may hold lone surrogates
         else:
             for line in _lines(view, part):
                 cli_context.put(line)
@@ -241,26 +258,3 @@ def _failure(failure: "FailedAttempt") -> str:
     body = f"  ({len(failure.body):,} bytes of a body)" if failure.body else ""
     when = wording.moment(failure.at_ms)
     return f"! attempt {failure.attempt}  {failure.cause}  {http}{one_line(failure.message)}{body}  {when}"
-
-
-def _as_json(view: "SampleView") -> dict[str, Any]:
-    """Everything; the raw body as text where it is UTF-8, else as base64."""
-    texts = None if view.texts is None else _texts_json(view.texts)
-    facts = asdict(view)
-    for failure in facts["failures"]:
-        failure["body"] = None if failure["body"] is None else _text_or_base64(failure["body"])
-    shown = None if view.shown is None else view.shown.attempt
-    return facts | {"sample": facts.pop("line"), "shown": shown, "texts": texts}
-
-
-def _texts_json(texts: "Texts") -> dict[str, Any]:
-    return {"raw": _text_or_base64(texts.raw), "reasoning": texts.reasoning, "content": texts.content}
-
-
-def _text_or_base64(body: bytes) -> dict[str, str]:
-    import base64
-
-    try:
-        return {"text": body.decode()}
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(body).decode()}

@@ -3,9 +3,10 @@
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -19,7 +20,9 @@ from app.model.errors import ThinkledgerError
 from app.model.exits import Exit
 from app.progress.gathering import overview
 from app.progress.overview import Overview
-from app.store.store import open_store
+from app.store.store import Store, open_store
+from app.web import token
+from app.web.serving import Address, Running, Serving, serve
 from worker.log import Log
 from worker.supervisor import WorkerSettings, run_worker
 
@@ -36,6 +39,10 @@ class DemoSettings:
     slots: int = 16
     live_progress: bool = False
 
+    @property
+    def store(self) -> Path:
+        return self.folder / "thinkledger.db"
+
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
@@ -49,9 +56,8 @@ class DemoResult:
 
 
 async def run_demo(settings: DemoSettings, log: Log) -> DemoResult:
-    """Simulator up, prompts in, everything asked, B1_glaive out."""
-    store = settings.folder / "thinkledger.db"
-    await import_prompts(store)
+    """Simulator up, everything asked, B1_glaive out. The prompts are in the store already."""
+    store = settings.store
     async with simulator(settings.latency, settings.slots) as url:
         worker = WorkerSettings(
             db=str(store),
@@ -65,6 +71,27 @@ async def run_demo(settings: DemoSettings, log: Log) -> DemoResult:
     async with open_store(str(store)) as opened:
         report = await export_dataset(opened, ExportRequest(DATASETS[0], output))
         return DemoResult(code, store, output, report, await overview(opened))
+
+
+@asynccontextmanager
+async def dashboard(store: Store, on_ready: Callable[[Running], None]) -> AsyncIterator[None]:
+    """The dashboard of a store on a free port of this machine, as long as this lasts; signals are left alone."""
+    asked = Serving(Address("127.0.0.1", 0), token.make_or_read(token.token_file(store.place.path)))
+    up = anyio.Event()
+    running: list[Running] = []
+
+    def ready(one: Running) -> None:
+        running.append(one)
+        on_ready(one)
+        up.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(serve, store, asked, ready, signals=False))
+        await up.wait()
+        try:
+            yield
+        finally:
+            running[0].stop()
 
 
 async def import_prompts(store: Path) -> None:

@@ -12,7 +12,9 @@ from app.model.verdicts import Verdict
 from app.progress.as_json import overview_json
 from app.progress.gathering import overview
 from app.progress.overview import Overview
+from app.web.hosts import Hosts
 from app.web.overview_page import overview_page
+from app.web.site import Site
 from tests.support.filled import LOST, Filled, filled, thought
 from tests.support.typed import COMMAND, environment, typed
 
@@ -83,7 +85,7 @@ async def test_the_json_has_every_open_alarm_with_its_numbers(tmp_path: Path) ->
 
 async def test_the_page_has_them_in_its_banner(tmp_path: Path) -> None:
     async with filled(tmp_path / "t.db") as at:
-        page = overview_page(await one_lost_and_one_held(at))
+        page = overview_page(Site(at.store, Hosts("127.0.0.1"), None), await one_lost_and_one_held(at))
     assert [(alert.tone, alert.title.partition(" since")[0]) for alert in page.alerts] == [
         ("bad", "held: held by gate"),
         ("warn", "warned: lost any"),

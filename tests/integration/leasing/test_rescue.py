@@ -69,7 +69,7 @@ def test_from_the_third_expired_lease_on_a_job_rests_twice_as_long_each_time_and
         assert (row.state, row.cause, row.due_ms, row.finished_ms) == (
             "failed", "kills_workers", None, room.clock.ms,
         )  # fmt: skip
-        assert await counters(room) == {"state:failed": 1}
+        assert await counters(room) == {"state:failed": 1, "failed:kills_workers": 1}
 
     in_room(tmp_path, work)
 

@@ -22,7 +22,7 @@ def test_a_large_wal_is_emptied_between_groups(tmp_path: Path, monkeypatch: pyte
         return sizes
 
     sizes = in_store(tmp_path / "t.db", work, create=True)
-    assert max(sizes) < 300_000
+    assert max(sizes[1:]) < 300_000  # the first holds the making of the schema, before any checkpoint
     assert sizes != sorted(sizes)  # it shrank at least once
 
 

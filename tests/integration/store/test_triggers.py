@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.model.found import Found
 from app.model.states import JobState
 from app.model.verdicts import CAPTURED, GRADED, Verdict
+from app.progress.histogram import BINS
 from tests.integration.store import raw
 from tests.integration.store.kit import examples, make
 
@@ -29,6 +31,10 @@ class Change:
     expected: int
     tokens: int | None
     finished_ms: int
+    finish_reason: str | None = "stop"
+    found: Found | None = None
+    length: int | None = None
+    cause: str = "x"
 
 
 CHANGES = st.builds(
@@ -39,6 +45,10 @@ CHANGES = st.builds(
     expected=st.integers(0, 1),
     tokens=st.one_of(st.none(), st.sampled_from([0, 1, 70, 2**40])),
     finished_ms=st.sampled_from([0, 59_999, 60_000, 1_770_000_000_123]),
+    finish_reason=st.sampled_from([None, "stop", "length"]),
+    found=st.one_of(st.none(), st.sampled_from(Found)),
+    length=st.sampled_from([None, 0, 1, 127, 128, 5000, 2**18 - 1, 2**18, 2**40]),
+    cause=st.sampled_from(["x", "y"]),
 )
 
 
@@ -67,9 +77,10 @@ def _values(change: Change) -> dict[str, Any]:
     leased, finished = change.state is JobState.LEASED, change.state in (JobState.DONE, JobState.FAILED)
     return {
         "state": change.state, "lease_worker": 1 if leased else None, "lease_deadline_ms": 9 if leased else None,
-        "due_ms": 9 if change.state is JobState.WAITING else None, "cause": "x", "verdict": change.verdict,
+        "due_ms": 9 if change.state is JobState.WAITING else None, "cause": change.cause, "verdict": change.verdict,
         "expected": change.expected, "completion_tokens": change.tokens,
-        "finished_ms": change.finished_ms if finished else None,
+        "finished_ms": change.finished_ms if finished else None, "finish_reason": change.finish_reason,
+        "found": change.found, "reasoning_chars": change.length,
     }  # fmt: skip
 
 
@@ -95,13 +106,17 @@ def _apply(connection: Any, change: Change) -> None:
 def _counted(connection: Any) -> tuple[dict[Any, int], dict[Any, tuple[int, ...]]]:
     counters: Counter[Any] = Counter()
     minutes: dict[Any, Counter[str]] = {}
-    rows = connection.execute("SELECT dataset_id, state, verdict, expected, completion_tokens, finished_ms FROM job")
-    for dataset, state, verdict, expected, tokens, finished_ms in rows:
+    rows = connection.execute(
+        "SELECT dataset_id, state, verdict, expected, completion_tokens, finished_ms, cause FROM job"
+    )
+    for dataset, state, verdict, expected, tokens, finished_ms, cause in rows:
         counters[dataset, f"state:{state}"] += 1
         if state not in ("done", "failed"):
             continue
         minute = minutes.setdefault((dataset, finished_ms // 60_000), Counter())
         minute[state] += 1
+        if state == "failed":
+            counters[dataset, f"failed:{cause}"] += 1
         if state == "done":
             counters[dataset, f"{'expected' if expected else 'unexpected'}:{verdict}"] += 1
             counters[dataset, "tokens"] += tokens or 0
@@ -118,6 +133,25 @@ def _kept(connection: Any) -> tuple[dict[Any, int], dict[Any, tuple[int, ...]]]:
     return counters, {(d, minute): tuple(numbers) for d, minute, *numbers in rows if any(numbers)}
 
 
+def _counted_more(connection: Any) -> tuple[Counter[Any], Counter[Any]]:
+    """Triage cells and lengths, one job after another."""
+    cells: Counter[Any] = Counter()
+    lengths: Counter[Any] = Counter()
+    rows = connection.execute("SELECT dataset_id, finish_reason, found, reasoning_chars FROM job WHERE state = 'done'")
+    for dataset, finish, found, length in rows.fetchall():
+        if finish is not None and found is not None:
+            cells[dataset, finish, found] += 1
+        if length:
+            lengths[dataset, max(least for least in BINS if least <= length)] += 1
+    return cells, lengths
+
+
+def _kept_more(connection: Any) -> tuple[Counter[Any], Counter[Any]]:
+    cells = connection.execute("SELECT dataset_id, finish_reason, found, n FROM triage WHERE n <> 0")
+    lengths = connection.execute("SELECT dataset_id, least, n FROM reasoning_length WHERE n <> 0")
+    return Counter({tuple(key): n for *key, n in cells}), Counter({tuple(key): n for *key, n in lengths})
+
+
 @examples(150)
 @given(st.lists(CHANGES, max_size=12))
 def test_counters_and_minutes_follow_the_jobs(opened: Any, changes: list[Change]) -> None:
@@ -126,6 +160,7 @@ def test_counters_and_minutes_follow_the_jobs(opened: Any, changes: list[Change]
         for change in changes:
             _apply(opened, change)
             assert _kept(opened) == _counted(opened)
+            assert _kept_more(opened) == _counted_more(opened)
     finally:
         opened.execute("ROLLBACK")
 
@@ -142,4 +177,22 @@ def test_a_late_answer_is_counted_once(opened: Any, tmp_path: Path) -> None:
     for _ in range(2):
         opened.execute("UPDATE response SET late = 1")
         assert opened.execute(late).fetchall() == [(1,)]
+    opened.execute("ROLLBACK")
+
+
+def test_what_a_worker_brings_is_counted_by_the_minute(opened: Any) -> None:
+    opened.execute("BEGIN")
+    _apply(opened, Change(1, JobState.READY, Verdict.MISSING, 1, None, 0))
+    for attempt, received_ms in enumerate((0, 59_999, 60_000), 1):
+        opened.execute(
+            "INSERT INTO response (job_id, attempt, worker_id, received_ms, raw_bytes, raw_sha256, raw)"
+            " VALUES (1, ?, 1, ?, 0, '', x'')",
+            (attempt, received_ms),
+        )
+    opened.execute(
+        "INSERT INTO failure (job_id, attempt, at_ms, cause, message, counted, worker_id)"
+        " VALUES (1, 4, 60001, 'c', 'm', 1, 1)"
+    )
+    found = opened.execute("SELECT worker_id, minute, bodies, failed FROM worker_minute").fetchall()
+    assert [tuple(row) for row in found] == [(1, 0, 2, 0), (1, 1, 1, 1)]
     opened.execute("ROLLBACK")

@@ -1,99 +1,20 @@
-"""The dashboard over real sockets: what it shows, and whom it lets in."""
+"""Whom the dashboard lets in, from where, and what every answer carries."""
 
 import http.client
-import json
-import re
 import signal
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlencode
 
-import anyio
 import pytest
 
-from app.leasing.holds import HoldKind, HoldRequest, hold
-from app.model.verdicts import Verdict
-from tests.support.filled import LOST, filled, thought
-from tests.support.typed import COMMAND, environment, typed
+from tests.integration.web.kit import fill
+from tests.support.dashboard import PATIENCE_SECONDS, TOKEN, Dashboard, dashboard
+from tests.support.typed import typed
 
-PATIENCE_SECONDS = 30.0  # on a machine with other work; no test passes or fails by it
-TOKEN = "a-token-of-the-tests-0123456789"  # noqa: S105 - opens nothing but these servers
 HEADERS = {
     "content-security-policy", "x-content-type-options", "referrer-policy", "cross-origin-opener-policy",
     "cross-origin-resource-policy", "cache-control",
 }  # fmt: skip
-
-
-@dataclass
-class Answer:
-    status: int
-    headers: dict[str, str]
-    body: str
-
-
-@dataclass
-class Dashboard:
-    """A running `thinkledger serve`."""
-
-    process: subprocess.Popen[str]
-    port: int
-    login: str
-
-    def ask(self, path: str, method: str = "GET", body: str | None = None, **headers: str) -> Answer:
-        """One request; header names are given with underscores."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
-        try:
-            named = {name.replace("_", "-"): value for name, value in headers.items()}
-            connection.request(method, path, body, named)
-            answer = connection.getresponse()
-            got = {name.lower(): value for name, value in answer.getheaders()}
-            return Answer(answer.status, got, answer.read().decode())
-        finally:
-            connection.close()
-
-    def log_in(self, token: str, **headers: str) -> Answer:
-        form = {"content_type": "application/x-www-form-urlencoded", **headers}
-        return self.ask("/login", "POST", urlencode({"token": token}), **form)
-
-    def end(self, by: signal.Signals = signal.SIGTERM) -> int:
-        self.process.send_signal(by)
-        return self.process.wait(PATIENCE_SECONDS)
-
-
-@contextmanager
-def dashboard(folder: Path, *arguments: str, token: str | None = TOKEN) -> Iterator[Dashboard]:
-    """A server on a free port."""
-    said = {} if token is None else {"THINKLEDGER_TOKEN": token}
-    process = subprocess.Popen(
-        [*COMMAND, "--db", "t.db", "serve", "--port", "0", *arguments],
-        cwd=folder, env=environment() | said, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
-    assert process.stdout is not None
-    try:
-        line = process.stdout.readline()
-        port = re.search(r":(\d+)", line)
-        assert port is not None, line
-        yield Dashboard(process, int(port[1]), line.strip().removeprefix("dashboard "))
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        process.stdout.close()
-
-
-def fill(folder: Path) -> None:
-    async def make() -> None:
-        async with filled(folder / "t.db") as at:
-            first = await at.dataset("B1_glaive", 10)
-            await at.answer_next("B1_glaive", thought(1), thought(2), LOST[Verdict.MISSING])
-            await at.dataset("Magicoder", 1)
-            reason = "<script>alert(1)</script> \x1b[31m \u202e"
-            await at.store.write(hold, HoldRequest(first, HoldKind.GATE, reason))
-
-    anyio.run(make)
 
 
 @pytest.fixture(scope="module")
@@ -115,84 +36,6 @@ def locked(folder: Path) -> Iterator[Dashboard]:
     """A server with a token."""
     with dashboard(folder) as running:
         yield running
-
-
-# What it shows
-
-
-def test_the_page_shows_progress_capture_and_sums(opened: Dashboard) -> None:
-    page = opened.ask("/")
-    assert page.status == 200
-    for shown in ("B1_glaive", "3/10", "30.0 %", "2/3", "66.6 %", "sum 10 of 10", "held by gate"):
-        assert shown in page.body
-    assert '<progress max="10" value="3"' in page.body
-    assert "<title>27.2 % Thinkledger</title>" in page.body
-
-
-def test_stored_text_is_shown_and_never_obeyed(opened: Dashboard) -> None:
-    body = opened.ask("/").body
-    assert "&lt;script&gt;alert(1)&lt;/script&gt; \\x1b[31m \\u202e" in body
-    assert "<script>alert" not in body
-
-
-def test_the_page_holds_no_script_and_no_style_of_its_own(opened: Dashboard) -> None:
-    body = opened.ask("/").body
-    assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:|https?://(?!server)", body)
-    assert re.findall(r"<script[^>]*>", body) == ['<script src="/static/refresh.js" defer>']
-    assert '<noscript><meta http-equiv="refresh"' in body
-
-
-def test_the_fragment_is_told_by_its_tag_that_nothing_changed(opened: Dashboard) -> None:
-    first = opened.ask("/overview/fragment")
-    again = opened.ask("/overview/fragment", if_none_match=first.headers["etag"])
-    assert (first.status, again.status, again.body) == (200, 304, "")
-    assert again.headers["x-as-of"].endswith("UTC")
-    assert first.body in opened.ask("/").body
-    assert opened.ask("/overview/fragment", if_none_match='"other"').status == 200
-
-
-def test_the_json_twin_says_what_status_says(opened: Dashboard, folder: Path) -> None:
-    answer = opened.ask("/api/v1/overview")
-    twin = json.loads(answer.body)
-    status = json.loads(typed(folder, "--db", "t.db", "status", "--json").stdout)
-    assert answer.headers["content-type"] == "application/json"
-    assert set(twin) == {"data", "as_of", "seq"}
-    for one in (*twin["data"]["datasets"], *status["data"]["datasets"]):
-        del one["pace"]  # its span grows with the time of asking
-    assert twin["data"]["datasets"] == status["data"]["datasets"]
-    assert twin["seq"] == status["seq"]
-
-
-def test_an_empty_store_shows_the_exact_import_command(tmp_path: Path) -> None:
-    async def make() -> None:
-        async with filled(tmp_path / "t.db"):
-            pass
-
-    anyio.run(make)
-    with dashboard(tmp_path, "--no-auth") as running:
-        body = running.ask("/").body
-    assert f"thinkledger --db {tmp_path.resolve() / 't.db'} import NAME prompts.jsonl" in body
-
-
-def test_static_files_come_with_their_types(opened: Dashboard) -> None:
-    for name, kind in (("style.css", "text/css"), ("refresh.js", "javascript"), ("mark.svg", "image/svg+xml")):
-        answer = opened.ask(f"/static/{name}")
-        assert answer.status == 200
-        assert kind in answer.headers["content-type"]
-    for outside in ("/static/../door.py", "/static/%2e%2e/door.py", "/static/..%2fdoor.py"):
-        assert opened.ask(outside).status == 404
-
-
-def test_there_is_no_schema_page_and_no_route_that_changes_anything(opened: Dashboard) -> None:
-    for path in ("/schema", "/schema/swagger", "/schema/openapi.json", "/nothing"):
-        assert opened.ask(path).status == 404
-    for method in ("POST", "PUT", "DELETE", "PATCH"):
-        assert opened.ask("/", method).status == 405
-    problem = opened.ask("/api/v1/nothing")
-    assert (problem.status, problem.headers["content-type"]) == (404, "application/problem+json")
-
-
-# Whom it lets in
 
 
 def test_every_status_carries_the_headers(opened: Dashboard, locked: Dashboard) -> None:
@@ -242,7 +85,7 @@ def test_a_write_from_another_site_is_refused(opened: Dashboard, said: dict[str,
 
 def test_without_a_session_there_is_nothing_but_health_and_login(locked: Dashboard) -> None:
     assert locked.ask("/").headers["location"] == "/login"
-    assert locked.ask("/overview/fragment").status == 401
+    assert locked.ask("/workers").status == 401
     assert locked.ask("/api/v1/overview").status == 401
     assert locked.ask("/nothing").status == 401
     assert locked.ask("/healthz").body == "ok\n"
@@ -261,7 +104,7 @@ def test_the_token_opens_a_session_and_a_changed_one_is_none(locked: Dashboard) 
     name, _, value = session.partition("=")
     until, _, signature = value.partition(".")
     for forged in (f"{int(until) + 1}.{signature}", f"{until}.", until, "", f"{until}.{signature[:-1]}0x"):
-        assert locked.ask("/overview/fragment", cookie=f"{name}={forged}").status == 401
+        assert locked.ask("/workers", cookie=f"{name}={forged}").status == 401
 
 
 def test_a_bearer_token_is_a_session(locked: Dashboard) -> None:
@@ -279,7 +122,7 @@ def test_the_login_address_works_once_and_a_session_outlives_the_server(folder: 
         assert second.ask("/", cookie=session).status == 200
         assert second.login.partition("#")[2] != code
     with dashboard(folder, token=TOKEN[::-1]) as third:
-        assert third.ask("/overview/fragment", cookie=session).status == 401
+        assert third.ask("/workers", cookie=session).status == 401
 
 
 def test_five_wrong_tokens_close_the_door_for_a_minute(folder: Path) -> None:

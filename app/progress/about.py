@@ -1,0 +1,67 @@
+"""Facts of the store and the program, for the foot of every page."""
+
+import json
+import shutil
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from app.progress import statements_workers as statements
+from app.store import library, schema
+from app.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """The latest backup that the store knows of."""
+
+    at_ms: int
+    path: str | None
+    bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Version, sizes and free space."""
+
+    as_of_ms: int
+    seq: int
+    version: str
+    schema: str
+    parser_version: int  # the newest that wrote readings in this store
+    sqlite_version: str
+    sqlite_fixed: bool  # whether it is free of the WAL-reset bug
+    store_path: str
+    store_bytes: int  # the file alone
+    wal_bytes: int
+    disk_free_bytes: int
+    disk_bytes: int
+    backup: Backup | None
+
+
+async def about(store: Store) -> About:
+    """The facts of an open store. Sizes come from the file system, never from the files themselves."""
+    async with store.snapshot() as reads:
+        facts = await reads.first(statements.store_facts())
+        latest = await reads.first(statements.latest_event(), {"kind": "backup"})
+    assert facts is not None
+    disk = shutil.disk_usage(store.place.path.parent)
+    return About(
+        as_of_ms=store.now_ms(),
+        seq=facts.seq,
+        version=version("thinkledger"),
+        schema=schema.NEWEST,
+        parser_version=facts.parser_version,
+        sqlite_version=".".join(map(str, library.version())),
+        sqlite_fixed=library.is_fixed(),
+        store_path=str(store.place.path),
+        store_bytes=store.place.size() - store.place.wal_size(),
+        wal_bytes=store.place.wal_size(),
+        disk_free_bytes=disk.free,
+        disk_bytes=disk.total,
+        backup=None if latest is None else _backup(latest.at_ms, json.loads(latest.detail)),
+    )
+
+
+def _backup(at_ms: int, detail: dict[str, str | int]) -> Backup:
+    path, size = detail.get("path"), detail.get("bytes")
+    return Backup(at_ms, path if isinstance(path, str) else None, size if isinstance(size, int) else None)

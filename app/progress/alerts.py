@@ -1,0 +1,143 @@
+"""What needs a person: alarms with their numbers, since when, what to do, and where the evidence is."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from app.model.gates import AlarmKind
+from app.model.lease import Cause
+from app.model.verdicts import Fraction, Verdict
+from app.progress import statements as overview_statements
+from app.progress import statements_workers as statements
+from app.progress.filters import Filter
+from app.store.store import Store
+
+CLEARED_SHOWN = 20
+STALE_MS = 120_000  # an evaluation that is older counts as none
+
+
+class AlarmState(StrEnum):
+    """What became of an alarm."""
+
+    OPEN = "open"
+    ACKNOWLEDGED = "acknowledged"  # a person has seen it; it still stands
+    CLEARED = "cleared"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Where to look: samples of a dataset, or a page."""
+
+    page: str  # samples, workers, about
+    dataset: str | None = None
+    wanted: Filter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmLine:
+    """One alarm. `part` of `whole` are its numbers, where it counts something."""
+
+    id: int
+    kind: str
+    state: AlarmState
+    dataset: str | None
+    endpoint: str | None  # base URL
+    holds: bool
+    since_ms: int
+    last_ms: int  # when its numbers were last renewed
+    part: int | None
+    whole: int | None
+    message: str
+    advice: str
+    evidence: Evidence | None
+
+    @property
+    def numbers(self) -> Fraction | None:
+        return None if self.part is None or self.whole is None else Fraction(self.part, self.whole)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """When the alarms that time triggers were last looked at, and by whom."""
+
+    at_ms: int | None  # None: never
+    by: str | None
+    age_ms: int | None
+
+    @property
+    def stale(self) -> bool:
+        """Whether nobody evaluates them."""
+        return self.age_ms is None or self.age_ms > STALE_MS
+
+
+@dataclass(frozen=True, slots=True)
+class AlertsPage:
+    """All alarms that stand, those that hold a dataset first, and the latest that are over."""
+
+    as_of_ms: int
+    seq: int
+    standing: tuple[AlarmLine, ...]
+    cleared: tuple[AlarmLine, ...]
+    evaluation: Evaluation
+
+    @property
+    def open(self) -> tuple[AlarmLine, ...]:
+        """Those that nobody has seen to: the number in the header."""
+        return tuple(alarm for alarm in self.standing if alarm.state is AlarmState.OPEN)
+
+
+async def alerts_page(store: Store) -> AlertsPage:
+    """All of it, from one snapshot."""
+    now_ms = store.now_ms()
+    async with store.snapshot() as reads:
+        lines = [_line(row) for row in await reads.rows(statements.alarms())]
+        looked = await reads.first(statements.evaluator())
+        seq = int(await reads.value(overview_statements.seq()))
+    over = sorted((line for line in lines if line.state is AlarmState.CLEARED), key=lambda line: -line.last_ms)
+    return AlertsPage(
+        as_of_ms=now_ms,
+        seq=seq,
+        standing=tuple(line for line in lines if line.state is not AlarmState.CLEARED),
+        cleared=tuple(over[:CLEARED_SHOWN]),
+        evaluation=Evaluation(None, None, None)
+        if looked is None
+        else Evaluation(looked.evaluated_ms, looked.holder, max(0, now_ms - looked.evaluated_ms)),
+    )
+
+
+def _line(row: Any) -> AlarmLine:
+    return AlarmLine(
+        id=row.id, kind=row.kind, state=AlarmState(row.state), dataset=row.dataset, endpoint=row.base_url,
+        holds=bool(row.holds), since_ms=row.since_ms, last_ms=row.last_ms, part=row.part, whole=row.whole,
+        message=row.message, advice=_ADVICE[AlarmKind(row.kind)], evidence=evidence(AlarmKind(row.kind), row.dataset),
+    )  # fmt: skip
+
+
+_MEND = "Look at the answers, mend the server, then resume: by a passed probe, or on your word."
+_ADVICE = {
+    AlarmKind.GATE: _MEND,
+    AlarmKind.CAPTURE_LOW: _MEND,
+    AlarmKind.UNREADABLE: _MEND,
+    AlarmKind.LOST_ANY: "Look at the lost answers. A better parser may still find their reasoning: reparse shows it.",
+    AlarmKind.TRUNCATED_HIGH: "Allow more tokens for the dataset, then retry what was truncated.",
+    AlarmKind.SERVER_CHANGED: "Compare the flags of both servers. It ends when the first answers are captured.",
+    AlarmKind.STALLED: "Look at the server's log and its health. Open requests end at their time-out.",
+    AlarmKind.WORKER_DEAD: "Look at the worker's log, and start it again.",
+    AlarmKind.DISK_LOW: "Free some space, or move the store to a larger disk.",
+}
+_SAMPLES = {
+    AlarmKind.GATE: Filter(verdict=Verdict.MISSING),
+    AlarmKind.CAPTURE_LOW: Filter(verdict=Verdict.MISSING),
+    AlarmKind.LOST_ANY: Filter(verdict=Verdict.MISSING),
+    AlarmKind.TRUNCATED_HIGH: Filter(verdict=Verdict.TRUNCATED),
+    AlarmKind.UNREADABLE: Filter(cause=Cause.MALFORMED),
+    AlarmKind.STALLED: Filter(state="leased"),
+}
+_PAGES = {AlarmKind.WORKER_DEAD: "workers", AlarmKind.SERVER_CHANGED: "workers", AlarmKind.DISK_LOW: "about"}
+
+
+def evidence(kind: AlarmKind, dataset: str | None) -> Evidence | None:
+    """Where an alarm of this kind is to be looked at."""
+    if kind in _PAGES:
+        return Evidence(_PAGES[kind])
+    return None if dataset is None else Evidence("samples", dataset, _SAMPLES[kind])

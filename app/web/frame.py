@@ -1,0 +1,81 @@
+"""What stands around every page: its title, the way to the others, and the facts of the store."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.progress import wording
+from app.progress.about import About, about
+from app.progress.overview import Overview
+from app.web.site import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One link of the header; `key` is what follows `g` on the keyboard."""
+
+    key: str
+    word: str
+    href: str
+    here: bool
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The values of base.html."""
+
+    root: str
+    title: str
+    say: str  # what a screen reader is told when it changes
+    as_of: str
+    sections: tuple[Section, ...]
+    facts: tuple[str, ...]
+    store_path: str
+    read_only: bool
+    signed_in: bool
+    live: bool  # whether the page is asked for again
+    said: str | None = None  # what an action came to
+
+
+_SECTIONS = (("o", "Overview", "/"), ("d", "Datasets", "/datasets"), ("w", "Workers", "/workers"),
+             ("a", "Alerts", "/alerts"), ("e", "Exports", "/exports"))  # fmt: skip
+
+
+async def frame(
+    site: Site, now: Overview, section: str, title: str, *, say: str = "", said: str | None = None
+) -> Frame:
+    """The frame of a page of one section."""
+    facts = await about(site.store)
+    return Frame(
+        root=site.root,
+        title=title,
+        say=say,
+        as_of=wording.moment(now.as_of_ms),
+        sections=tuple(
+            Section(key, word, site.url(path), word == section, _note(word, now)) for key, word, path in _SECTIONS
+        ),
+        facts=tuple(_facts(facts)),
+        store_path=now.store_path,
+        read_only=site.read_only,
+        signed_in=site.door is not None,
+        live=True,
+        said=said,
+    )
+
+
+def bare_frame(site: Site, title: str) -> Frame:
+    """The frame of a page that tells nothing about the store."""
+    return Frame(site.root, title, "", "", (), (), "", False, site.door is not None, live=False)
+
+
+def _note(word: str, now: Overview) -> str:
+    return str(len(now.alarms)) if word == "Alerts" and now.alarms else ""
+
+
+def _facts(found: About) -> Iterator[str]:
+    yield f"Thinkledger {found.version}"
+    yield f"store {wording.size(found.store_bytes)}, WAL {wording.size(found.wal_bytes)}"
+    yield f"disk {wording.size(found.disk_free_bytes)} free"
+    yield "no backup yet" if found.backup is None else f"last backup {wording.moment(found.backup.at_ms)}"
+    if not found.sqlite_fixed:
+        yield f"SQLite {found.sqlite_version} can lose committed pages; see doctor"

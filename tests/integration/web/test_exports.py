@@ -1,0 +1,146 @@
+"""Files for download: built by the code of the command, served as they lie there, and nothing else is served."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from tests.integration.store.raw import connection
+from tests.integration.web.kit import fill_free
+from tests.support.dashboard import Dashboard, dashboard
+from tests.support.product import wait_for
+from tests.support.typed import typed
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Dashboard]:
+    fill_free(tmp_path)
+    with dashboard(tmp_path, "--no-auth") as running:
+        yield running
+
+
+def build(running: Dashboard, makes: str = "free.jsonl", **fields: object) -> None:
+    answer = running.send("/api/v1/exports", {"dataset": "free", **fields})
+    assert (answer.status, answer.json["data"]["name"]) == (202, makes)
+    wait_for(lambda: makes in names(running), f"the file {makes}")
+
+
+def names(running: Dashboard) -> list[str]:
+    return [one["name"] for one in running.ask("/api/v1/exports").json["data"]["files"]]
+
+
+def test_a_file_equals_that_of_the_command_and_says_what_it_is(opened: Dashboard, tmp_path: Path) -> None:
+    assert typed(tmp_path, "--db", "t.db", "export", "--dataset", "free", "--allow-incomplete").returncode == 0
+    build(opened)
+    got = opened.ask("/exports/free.jsonl")
+    assert got.raw == (tmp_path / "free.jsonl").read_bytes()
+    assert got.headers["content-length"] == str(len(got.raw))
+    assert got.headers["x-sha256"] == hashlib.sha256(got.raw).hexdigest()
+    assert got.headers["content-disposition"].startswith('attachment; filename="free.jsonl"')
+    manifest = opened.ask("/exports/free.jsonl/manifest")
+    assert manifest.headers["content-disposition"].startswith("attachment;")
+    ours, theirs = manifest.json, json.loads((tmp_path / "free.jsonl.manifest.json").read_text())
+    del ours["times"], theirs["times"]
+    assert ours == theirs
+    assert "2 rows" not in opened.ask("/exports").body
+    assert got.headers["x-sha256"] in opened.ask("/exports").body
+
+
+def test_the_preview_says_what_the_command_says(opened: Dashboard) -> None:
+    page = opened.ask("/exports?dataset=free").body
+    assert "3 rows of 8 jobs, 4 done" in page
+    assert "left out 5: 2 failed:rejected, 1 missing, 2 ready" in page or "left out 5:" in page
+    assert "Not finished" in page
+
+
+def test_what_lost_its_reasoning_is_exported_on_a_word_only(opened: Dashboard) -> None:
+    refused = opened.send("/api/v1/exports", {"dataset": "free", "only": "done"})
+    assert refused.status == 409
+    assert "lost their reasoning" in refused.json["detail"]
+    build(opened, only="done", allow_uncaptured=True)
+    assert opened.ask("/exports/free.jsonl").raw.count(b"\n") == 4
+
+
+def test_packed_files_have_their_suffix_and_a_name_can_be_given(opened: Dashboard) -> None:
+    build(opened, "free.jsonl.gz", packing="gzip")
+    build(opened, "mine.jsonl", name="mine.jsonl")
+    assert opened.ask("/exports/free.jsonl.gz").raw[:2] == b"\x1f\x8b"
+    assert opened.send("/api/v1/exports", {"dataset": "free", "name": "x.gz"}).status == 400
+
+
+def test_an_existing_file_is_replaced_on_a_word_only(opened: Dashboard) -> None:
+    build(opened)
+    refused = opened.send("/api/v1/exports", {"dataset": "free"})
+    assert refused.status == 409
+    assert "exists" in refused.json["detail"]
+    assert opened.send("/api/v1/exports", {"dataset": "free", "overwrite": True}).status == 202
+
+
+def test_an_export_leaves_a_line_in_the_trail(opened: Dashboard, tmp_path: Path) -> None:
+    build(opened)
+
+    def detail() -> list[tuple[str]]:
+        with connection(tmp_path / "t.db") as store:
+            return store.execute("SELECT detail FROM event WHERE kind = 'exported'").fetchall()
+
+    wait_for(lambda: len(detail()) == 1, "the event of the export")
+    assert json.loads(detail()[0][0])["rows"] == 3
+
+
+NO_NAMES = ("../t.db", "..", ".hidden", "a/b", "a\\b", "x" * 101, "ü.jsonl", "a b", "-a", "a\n", "free.jsonl.part")
+
+
+def test_no_other_name_is_taken(opened: Dashboard, tmp_path: Path) -> None:
+    for name in NO_NAMES:
+        assert opened.send("/api/v1/exports", {"dataset": "free", "name": name}).status == 400, name
+        assert opened.ask(f"/exports/{quote(name, safe='')}").status in (200, 400, 404), name
+        assert opened.ask(f"/exports/{quote(name, safe='')}/manifest").status in (400, 404), name
+    ours = {"t.db", "t.db-wal", "t.db-shm", "t.db.exports", "t.db.workers"}
+    assert {path.name for path in tmp_path.iterdir()} <= ours
+    assert not (tmp_path / "t.db.exports").exists()
+
+
+def test_only_finished_files_of_the_folder_are_served_and_no_link_is_followed(
+    opened: Dashboard, tmp_path: Path
+) -> None:
+    build(opened)
+    folder = tmp_path / "t.db.exports"
+    secret = tmp_path / "secret.jsonl"
+    secret.write_text("secret")
+    (folder / "alone.jsonl").write_text("no manifest")
+    manifest = (folder / "free.jsonl.manifest.json").read_text()
+    (folder / "link.jsonl").symlink_to(secret)
+    (folder / "link.jsonl.manifest.json").write_text(manifest)
+    (folder / "folder.jsonl").mkdir()
+    (folder / "folder.jsonl.manifest.json").write_text(manifest)
+    os.mkfifo(folder / "pipe.jsonl")
+    (folder / "pipe.jsonl.manifest.json").write_text(manifest)
+    (folder / "odd.jsonl").write_text("x")
+    (folder / "odd.jsonl.manifest.json").write_text('{"rows": "no number"}')
+    assert names(opened) == ["free.jsonl"]
+    for name in ("alone", "link", "folder", "pipe", "odd"):
+        assert opened.ask(f"/exports/{name}.jsonl").status == 404, name
+        assert opened.ask(f"/exports/{name}.jsonl/manifest").status == 404, name
+    assert opened.ask("/exports/free.jsonl.manifest.json").status == 404
+
+
+def test_a_folder_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    fill_free(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "t.db.exports").symlink_to(elsewhere)
+    with dashboard(tmp_path, "--no-auth") as running:
+        assert running.ask("/exports").status == 200
+        assert running.send("/api/v1/exports", {"dataset": "free"}).status == 409
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_the_folder_and_its_files_are_their_owners_alone(opened: Dashboard, tmp_path: Path) -> None:
+    build(opened)
+    folder = tmp_path / "t.db.exports"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
