@@ -13,6 +13,7 @@ from app.leasing.release import release
 from app.leasing.settle import fail, state_of
 from app.model.ids import ResponseId
 from app.model.lease import Cause, Failure, Lease, Reply, Settle
+from app.model.limits import CUTS_BEFORE_FAILED
 from app.model.states import JobState
 from app.model.verdicts import Verdict
 from app.responses.keep import PackedReply
@@ -66,7 +67,7 @@ async def _ask_and_settle(lease: Lease, prompt: Prompt, server: Server, tools: T
     try:
         answer = await server.endpoint.ask(asked.body, memory)
     except AskFailed as error:
-        died = error.cause is Cause.CUT and (lease.alone or await server.died())
+        died = error.cause is Cause.CUT and await server.died()
         failure = _failure_without_body(lease, server, error, tools, died=died)
         return await _settle_failure(tools, server, failure, error.retry_after_s, time.monotonic() - asked_s)
     except anyio.get_cancelled_exc_class():
@@ -200,11 +201,13 @@ def _failure_without_body(lease: Lease, server: Server, error: AskFailed, tools:
         body=body,
         retry_after_s=error.retry_after_s,
     )
-    if not died:
+    suspicious = died or (lease.alone and error.cause is Cause.CUT)
+    if not suspicious:
         return failure
-    if not lease.alone:  # the job is one of many that may have done it, or of none
+    # A server that is well right after may have lost the connection by chance: one cut proves nothing against the job.
+    if not lease.alone or (not died and lease.deaths + 1 < CUTS_BEFORE_FAILED):
         return replace(failure, settle=Settle.RELEASE, counted=False, died=True)
-    words = f"the endpoint died with only this job in flight, as it had {lease.deaths} times with others: {words}"
+    words = f"the endpoint died with only this job in flight, as it had {lease.deaths} times before: {words}"
     return replace(failure, cause=Cause.KILLS_SERVER, message=words, settle=Settle.GIVE_UP, counted=True, died=True)
 
 

@@ -8,6 +8,9 @@ EXPIRIES_BEFORE_FAILED = 20  # a job that outlived this many workers is taken to
 FIRST_REST_MS = 10_000  # doubles with each further expiry
 
 DEATHS_BEFORE_ALONE = 3  # a job in flight at so many deaths of its endpoint is asked with nothing else there
+CUTS_BEFORE_FAILED = (
+    6  # deaths and cuts while asked alone of a job whose server is well right after: then it is the job
+)
 MIN_FREE_DISK = 2 * 2**30  # bytes below which nothing new is asked, where a worker is told no other floor
 BACKUP_OLD_MS = 24 * 3600_000  # from then on `doctor` asks for a backup
 

@@ -18,11 +18,9 @@ def test_a_prompt_that_kills_the_server_is_asked_alone_and_fails_and_all_others_
         said = product.finish(simulator.url, "--concurrency", "8", code=6)
     failed = product.rows("SELECT sample_id, cause, deaths FROM job WHERE state = 'failed' ORDER BY id")
     assert {row[0] for row in failed} == {f"s{number}" for number in killers}
-    assert {row[1] for row in failed} <= {
-        "kills_server",
-        "cut",
-    }  # cut: nothing else was in flight, so nobody else saw it
-    assert ("s3", "kills_server", 4) in failed
+    # Where nothing else was in flight nobody saw the server go: `cut`. It is well right after, so four cuts prove nothing.
+    assert {row[1:] for row in failed} <= {("kills_server", 6), *((("cut", deaths)) for deaths in range(6))}
+    assert any(row[1] == "kills_server" for row in failed)
     assert product.count("done") == 58
     assert product.value("SELECT sum(tries) FROM job WHERE state = 'done'") == 0
     assert "endpoint_down" in said
@@ -52,3 +50,12 @@ def test_prompts_that_are_always_500_fail_after_their_tries_and_all_others_are_d
     assert product.rows("SELECT DISTINCT cause, tries FROM job WHERE state = 'failed'") == [("server_error", 2)]
     assert (product.count("failed"), product.count("done")) == (20, 40)
     assert not list(Path(product.folder).glob("core*"))
+
+
+def test_connections_that_are_cut_by_chance_make_no_prompt_a_killer(product: Product) -> None:
+    product.import_prompts("flaky", prompts(150))
+    product.run("datasets", "set", "flaky", "--max-attempts", "60")
+    with Simulator("--fault", "disconnect@every:4", "--latency", "uniform:0.01,0.05") as simulator:
+        product.finish(simulator.url, "--concurrency", "16")
+    assert product.count("done") == 150
+    product.check_invariants()

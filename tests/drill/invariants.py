@@ -42,6 +42,11 @@ class Witness:
     unfinished: bool = False  # the run was cut off on purpose: jobs that are still open are no loss
     truth: Truth = answer_of
 
+    @property
+    def keys(self) -> set[str]:
+        """The prompts as the simulator counts them."""
+        return {key_of(prompt) for prompts in self.asked.values() for prompt in prompts}
+
 
 @dataclass(slots=True)
 class Findings:
@@ -240,7 +245,9 @@ async def _account(reads: Reads, witness: Witness, found: Findings) -> None:
     more = stored - Counter(dict(witness.answers))
     if witness.answers:
         found.note("doubled", more.total(), "responses that the simulator never sent")
-    found.asked_again = sum(witness.requests.values()) - len(witness.requests)
+    keys = witness.keys
+    asked = {key: count for key, count in witness.requests.items() if key in keys}
+    found.asked_again = sum(asked.values()) - len(asked)  # the worker's own small questions are nobody's prompt
     found.bound = witness.excused + found.failures
     if found.asked_again > found.bound:
         found.words.append(

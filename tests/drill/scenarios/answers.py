@@ -107,4 +107,4 @@ def _poison(stage: Stage, count: int, poison: int) -> None:
 @fault("poison", "poison prompts among good ones", "they fail alone and for their own reason; all others are done",
        size=Size.SHORT)  # fmt: skip
 def poison(stage: Stage) -> None:
-    _poison(stage, stage.pick(400, 10_000), stage.pick(10, 100))
+    _poison(stage, stage.pick(400, 2_000), stage.pick(10, 50))

@@ -178,5 +178,6 @@ def server_killer(stage: Stage) -> None:
     with stage.simulator("--latency", "fixed:0.3", "--fault", "drops_all@prompt:deadly") as simulator:
         stage.finish(simulator.url, "--concurrency", "8", codes=(6,))
         stage.ledger.tried = simulator.stats()["cut"]
-    causes = stage.product.rows("SELECT DISTINCT cause FROM job WHERE state = 'failed'")
-    stage.expect(causes == [("kills_server",)], f"it failed as {causes}")
+    causes = {row[0] for row in stage.product.rows("SELECT DISTINCT cause FROM job WHERE state = 'failed'")}
+    # `cut` where nothing else was in flight: nobody else saw the server go.
+    stage.expect(bool(causes) and causes <= {"kills_server", "cut"}, f"it failed as {causes}")
