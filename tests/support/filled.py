@@ -13,7 +13,6 @@ from sqlalchemy import insert
 
 from app.capture import Asked, Form, read_body
 from app.leasing.claim import ClaimRequest, claim
-from app.leasing.holds import cancel
 from app.leasing.settle import fail
 from app.leasing.workers import Registration, register
 from app.model.ids import DatasetId, EndpointId, JobId, ResponseId, WorkerId
@@ -26,6 +25,7 @@ from app.store.codec import pack
 from app.store.store import Store, open_store
 from app.store.tables import DATASET, JOB, SAMPLE, SOURCE
 from app.store.transaction import Tx
+from tests.support.cancelling import cancel
 
 START_MS = 1_770_000_000_000  # a whole minute
 _numbers = count(1)
@@ -136,7 +136,7 @@ class Filled:
 
     async def answer(self, lease: Lease, body: bytes, *, form: Form = Form.CHAT) -> bool:
         """Store a body, read it and settle its job; whether it was accepted."""
-        thinking = self.thinking[lease.dataset]
+        thinking = self.thinking.get(lease.dataset)
         reply = Reply(
             lease=lease, body=body, http_status=200, requested_ms=self.clock.ms - 1500, received_ms=self.clock.ms,
             form=form, request='{"model": "kimi", "temperature": 1.0}', request_sha256="0", profile="think",
