@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.leasing import events, statements
+from app.leasing import events, statements_people
 from app.leasing.retry import PAGE, Kind, Selected
 from app.model.errors import UsageError
 from app.model.ids import DatasetId
@@ -52,7 +52,7 @@ async def select(store: Store, dataset: DatasetId, selection: Selection) -> Sele
     """Count the jobs of a selection by state and cause."""
     found = Selected()
     async with store.snapshot() as reads:
-        rows = await reads.rows(statements.retryable(), selection.params(dataset))
+        rows = await reads.rows(statements_people.retryable(), selection.params(dataset))
     for row in rows:
         found.kinds[Kind(JobState(row.state), row.cause)] += row.n
         found.last_ordinal = max(found.last_ordinal, row.last_ordinal)
@@ -77,10 +77,10 @@ async def _pages(tx: Tx, pages: Sequence[_Page]) -> list[int]:
 
 async def _page(tx: Tx, page: _Page) -> int:
     which = page.selection.params(page.dataset) | {"after": page.after, "until": page.until}
-    moved = await tx.rows(statements.cancel_chosen(), which)
+    moved = await tx.rows(statements_people.cancel_chosen(), which)
     if moved:
         jobs = bind_rows((row.id,) for row in moved)
-        await tx.run(statements.supersede_answers(), {"jobs": jobs, "at_seq": await tx.seq()})
+        await tx.run(statements_people.supersede_answers(), {"jobs": jobs, "at_seq": await tx.seq()})
     return len(moved)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.leasing import events, statements
+from app.leasing import events, statements_people
 from app.model.config import DatasetConfig
 from app.model.errors import no_such_dataset
 from app.model.ids import DatasetId
@@ -35,7 +35,7 @@ class ChangeRequest:
 async def all_datasets(store: Store) -> list[DatasetSettings]:
     """Every dataset, in the order of its import."""
     async with store.snapshot() as reads:
-        rows = await reads.rows(statements.dataset_settings())
+        rows = await reads.rows(statements_people.dataset_settings())
     return [
         DatasetSettings(DatasetId(row.id), row.name, row.rank, row.max_attempts, DatasetConfig.from_json(row.config))
         for row in rows
@@ -59,6 +59,6 @@ async def change_settings(tx: Tx, requests: Sequence[ChangeRequest]) -> list[Non
             "dataset": request.dataset, "to_config": request.config.to_json(),
             "to_rank": request.rank, "to_max_attempts": request.max_attempts,
         }  # fmt: skip
-        await tx.run(statements.change_settings(), row)
+        await tx.run(statements_people.change_settings(), row)
         await events.note(tx, "settings_changed", dataset=request.dataset, config=request.config.to_json())
     return [None] * len(requests)

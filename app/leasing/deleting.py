@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.leasing import events, statements
+from app.leasing import events
+from app.leasing import statements_deleting as statements
 from app.leasing.holds import HoldKind, HoldRequest, hold
 from app.model.errors import Refused
 from app.model.ids import DatasetId

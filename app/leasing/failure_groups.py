@@ -1,6 +1,6 @@
 """Failed attempts that went wrong in the same way are counted together, where they are noted."""
 
-from app.leasing import statements
+from app.leasing import statements_settling
 from app.model.lease import Failure
 from app.model.masking import masked
 from app.store.codec import needs_json
@@ -17,7 +17,7 @@ async def group_of(tx: Tx, failure: Failure) -> int:
         "dataset": failure.lease.dataset, "cause": failure.cause, "http_status": failure.http_status or 0,
         "message": OTHERS if needs_json(words) else words,
     }  # fmt: skip
-    group = await tx.value(statements.failure_group(), key)
-    if group is None and await tx.value(statements.failure_groups(), key) >= MOST_GROUPS:
+    group = await tx.value(statements_settling.failure_group(), key)
+    if group is None and await tx.value(statements_settling.failure_groups(), key) >= MOST_GROUPS:
         key["message"] = OTHERS
-    return int(await tx.value(statements.count_failure(), key | {"now_ms": tx.now_ms}))
+    return int(await tx.value(statements_settling.count_failure(), key | {"now_ms": tx.now_ms}))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.leasing import events, statements
+from app.leasing import events, statements_people
 from app.model.ids import DatasetId
 from app.store.store import Store
 from app.store.transaction import Tx
@@ -48,7 +48,7 @@ class StandingHold:
 async def standing(store: Store) -> list[StandingHold]:
     """Every reason that stands now."""
     async with store.snapshot() as reads:
-        rows = await reads.rows(statements.holds())
+        rows = await reads.rows(statements_people.holds())
     return [StandingHold(row.name, HoldKind(row.kind), row.reason, row.since_seq) for row in rows]
 
 
@@ -62,7 +62,7 @@ async def _hold_one(tx: Tx, request: HoldRequest) -> bool:
         "dataset_id": request.dataset, "kind": request.kind, "reason": request.reason,
         "since_ms": tx.now_ms, "since_seq": await tx.seq(),
     }  # fmt: skip
-    new = bool(await tx.rows(statements.hold(), row))
+    new = bool(await tx.rows(statements_people.hold(), row))
     if new:
         await events.note(tx, "held", dataset=request.dataset, by=request.kind, reason=request.reason)
     return new
@@ -75,7 +75,7 @@ async def lift(tx: Tx, requests: Sequence[LiftRequest]) -> list[int]:
 
 async def _lift_one(tx: Tx, request: LiftRequest) -> int:
     await tx.seq()
-    lifted = await tx.run(statements.lift(), {"dataset": request.dataset, "kinds": list(request.kinds)})
+    lifted = await tx.run(statements_people.lift(), {"dataset": request.dataset, "kinds": list(request.kinds)})
     if lifted:
         await events.note(tx, "resumed", dataset=request.dataset, kinds=",".join(request.kinds))
     return lifted

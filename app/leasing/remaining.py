@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.leasing import statements
+from app.leasing import statements, statements_people
 from app.leasing.holds import HoldKind
 from app.store.store import Store
 
@@ -22,7 +22,7 @@ async def remaining(store: Store, wanted: frozenset[str] | None) -> Remaining:
     """Count from the counters; all zero means that every job is done or cancelled."""
     async with store.snapshot() as reads:
         rows = await reads.rows(statements.work_left())
-        holds = await reads.rows(statements.holds())
+        holds = await reads.rows(statements_people.holds())
     by_person = {row.dataset_id for row in holds if row.kind == HoldKind.PERSON}
     by_gate = {row.dataset_id for row in holds if row.kind != HoldKind.PERSON}
     gated = len({row.dataset_id for row in holds if row.kind != HoldKind.PERSON and _wants(wanted, row.name)})

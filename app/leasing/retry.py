@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.leasing import events, statements
+from app.leasing import events, statements_people
 from app.model.errors import UsageError
 from app.model.ids import DatasetId
 from app.model.lease import Cause
@@ -98,7 +98,7 @@ async def select(store: Store, dataset: DatasetId, selection: Selection) -> Sele
     """Count the jobs of a selection."""
     found = Selected()
     async with store.snapshot() as reads:
-        rows = await reads.rows(statements.retryable(), selection.params(dataset))
+        rows = await reads.rows(statements_people.retryable(), selection.params(dataset))
     for row in rows:
         why = row.verdict if row.state == JobState.DONE else row.cause if row.state == JobState.FAILED else None
         found.kinds[Kind(JobState(row.state), why)] += row.n
@@ -124,7 +124,7 @@ async def _retry_page(tx: Tx, page: _Page) -> int:
     request = page.retry
     params = None if request.max_tokens is None else json.dumps({"max_tokens": request.max_tokens})
     which = request.selection.params(request.dataset) | {"after": page.after, "until": page.until}
-    moved = await tx.run(statements.retry(), which | {"to_params": params})
+    moved = await tx.run(statements_people.retry(), which | {"to_params": params})
     if moved:
         await tx.seq()
     return moved

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from app.leasing import statements
+from app.leasing import statements_settling
 from app.leasing.failure_groups import group_of
 from app.model.ids import JobId
 from app.model.lease import Failure, Lease, Settle
@@ -20,12 +20,12 @@ async def fail(tx: Tx, failures: Sequence[Failure]) -> list[JobState | None]:
 async def _fail_one(tx: Tx, failure: Failure) -> JobState | None:
     await tx.seq()
     await _note(tx, failure)
-    fence = await tx.first(statements.fence_of(), {"job": failure.lease.job})
+    fence = await tx.first(statements_settling.fence_of(), {"job": failure.lease.job})
     lease = failure.lease
     if fence is None or (fence.epoch, fence.attempt, fence.lease_worker) != (lease.epoch, lease.attempt, lease.worker):
         return None
     to_state = _decide(failure, fence)
-    await tx.run(statements.settle_failure(), _move(tx, failure, to_state))
+    await tx.run(statements_settling.settle_failure(), _move(tx, failure, to_state))
     if to_state is JobState.FAILED and await stand_in(tx, failure.lease.job):
         return JobState.DONE
     return to_state
@@ -34,7 +34,7 @@ async def _fail_one(tx: Tx, failure: Failure) -> JobState | None:
 async def state_of(store: Store, lease: Lease) -> JobState | None:
     """Where the job of a lease is now; None where somebody else has claimed it since."""
     async with store.snapshot() as reads:
-        state = await reads.value(statements.state_of(), {"job": lease.job, "attempt": lease.attempt})
+        state = await reads.value(statements_settling.state_of(), {"job": lease.job, "attempt": lease.attempt})
     return None if state is None else JobState(state)
 
 
@@ -68,7 +68,7 @@ async def _note(tx: Tx, failure: Failure) -> None:
     response = None
     if failure.response_stored:
         response = await tx.value(
-            statements.response_of(), {"job": failure.lease.job, "attempt": failure.lease.attempt}
+            statements_settling.response_of(), {"job": failure.lease.job, "attempt": failure.lease.attempt}
         )
     row = {
         "job_id": failure.lease.job,
@@ -85,16 +85,16 @@ async def _note(tx: Tx, failure: Failure) -> None:
         "leased_ms": failure.lease.leased_ms,
         "group_id": await group_of(tx, failure),
     }
-    await tx.run(statements.note_failure(), row)
+    await tx.run(statements_settling.note_failure(), row)
 
 
 async def stand_in(tx: Tx, job: JobId) -> bool:
     """Let an earlier response finish a job that has just failed; False where there is none."""
-    row = await tx.first(statements.stand_in(), {"job": job})
+    row = await tx.first(statements_settling.stand_in(), {"job": job})
     if row is None:
         return False
     if row.accepted_seq is None:
-        await tx.run(statements.accept_response(), {"response": row.id, "at_seq": await tx.seq()})
+        await tx.run(statements_settling.accept_response(), {"response": row.id, "at_seq": await tx.seq()})
     copied = ("verdict", "expected", "finish_reason", "reasoning_chars", "content_chars", "completion_tokens", "found")
     facts = {f"to_{name}": getattr(row, name) for name in (*copied, "latency_ms", "preview")}
-    return await tx.run(statements.promote(), {"job": job} | facts) == 1
+    return await tx.run(statements_settling.promote(), {"job": job} | facts) == 1
