@@ -5,38 +5,15 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from tests.support.simulator import ROOT
 
 LIBFAKETIME = (
     "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
     "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
     "/usr/lib/faketime/libfaketime.so.1",
 )
-
-
-def needs_command(name: str) -> Callable[[], str | None]:
-    """A command of the product that may not be there yet."""
-
-    def missing() -> str | None:
-        known = f'"{name}",' in (ROOT / "worker" / "cli.py").read_text(encoding="utf-8")
-        return None if known else f"`thinkledger {name}` is not there yet"
-
-    return missing
-
-
-def needs_flag(flag: str) -> Callable[[], str | None]:
-    """A flag of `worker start` that may not be there yet."""
-
-    def missing() -> str | None:
-        parameter = flag.removeprefix("--").replace("-", "_") + ": Annotated["
-        known = parameter in (ROOT / "worker" / "commands" / "start.py").read_text(encoding="utf-8")
-        return None if known else f"`worker start {flag}` is not there yet"
-
-    return missing
 
 
 def libfaketime() -> str | None:

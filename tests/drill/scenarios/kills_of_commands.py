@@ -8,7 +8,6 @@ from contextlib import suppress
 
 from tests.drill.catalogue import Size, fault
 from tests.drill.stage import Stage
-from tests.drill.support import needs_command
 
 SMALL_CHUNKS = {"app.intake.chunks:ROWS": 60}
 SMALL_PAGES = {"app.export.pages:FIRST_PAGE": 20, "app.export.pages:LARGEST_PAGE": 40}
@@ -139,7 +138,6 @@ def kill_reparse(stage: Stage) -> None:
     "kill-backup",
     "kill -9 in the middle of a backup",
     "the store is untouched, and a file under the backup's name is a whole store",
-    needs=needs_command("backup"),
 )
 def kill_backup(stage: Stage) -> None:
     _prompts_file(stage, "d", 300)

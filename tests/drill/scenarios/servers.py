@@ -158,18 +158,10 @@ def _append(file: Path, line: str) -> None:
         out.write(line)
 
 
-def needs_kills_server() -> str | None:
-    """The third death of a server with one job in flight: that job is asked alone."""
-    from app.model.lease import Cause
-
-    return None if "kills_server" in set(Cause) else "jobs that kill their server are not told apart yet"
-
-
 @fault(
     "server-killer",
     "a prompt that kills the server each time it is asked",
     "it fails alone; all others are done",
-    needs=needs_kills_server,
 )
 def server_killer(stage: Stage) -> None:
     """All connections break when that prompt is asked, and the server is back at once."""
