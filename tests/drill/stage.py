@@ -15,7 +15,7 @@ from tests.drill.catalogue import Size
 from tests.drill.forks import Nursery
 from tests.drill.invariants import Findings, Witness, examine, summed
 from tests.drill.orders import Orders
-from tests.drill.support import IDLE_ENOUGH, idle_share, needs_flag
+from tests.drill.support import IDLE_ENOUGH, idle_share
 from tests.support.product import Product, RunningWorker, wait_for
 from tests.support.simulator import Simulator
 
@@ -26,9 +26,8 @@ KILLED = -signal.SIGKILL
 
 
 def small_reserve(arguments: Sequence[str]) -> list[str]:
-    """The arguments of a worker, with a spool that fits on a small disk where this version has one."""
-    has_spool = needs_flag("--spool-reserve")() is None
-    return [*arguments, *(["--spool-reserve", "8MiB"] if has_spool and "--spool-reserve" not in arguments else [])]
+    """The arguments of a worker, with a spool that fits on a small disk."""
+    return [*arguments, *(["--spool-reserve", "8MiB"] if "--spool-reserve" not in arguments else [])]
 
 
 @dataclass
