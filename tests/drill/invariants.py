@@ -173,9 +173,8 @@ async def _sums(reads: Reads, found: Findings) -> None:
     found.note("wrong", leased, "jobs are leased and nobody lives")
 
 
-_RESPONSES = """SELECT response.*, reading.seq, reading.verdict, reading.flags, reading.reasoning, reading.content,
-        reading.text_form, reading.tool_calls, reading.finish_reason, reading.usage, reading.parts, reading.choices,
-        sample.messages
+_COMPARED = ", ".join(f"reading.{name}" for name in sorted({*COMPARED, "reasoning", "content", "text_form"}))
+_RESPONSES = f"""SELECT response.*, reading.seq, {_COMPARED}, sample.messages
     FROM response JOIN job ON job.id = response.job_id JOIN sample ON sample.id = job.sample_ref
     LEFT JOIN reading ON reading.response_id = response.id
         AND reading.seq = (SELECT max(seq) FROM reading AS newest WHERE newest.response_id = response.id)
