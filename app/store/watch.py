@@ -46,7 +46,10 @@ class Watch:
         kept = wal.with_name(f"{wal.name}.of-inode-{self._wal[1]}")
         wal.rename(kept)
         self._place.shared_memory.unlink(missing_ok=True)
-        return f" Rows that were committed and not yet in the old file are in {kept.name}."
+        return (
+            f" Rows that were committed and are not in the old file yet are in {kept.name}: put that file back as "
+            f"{self._place.path.name} and this one as {wal.name} before anybody opens it, and nothing is lost."
+        )
 
     def _check_wal(self) -> None:
         # As long as any connection is open, nobody who keeps the rules removes the WAL.

@@ -234,7 +234,7 @@ def _overwrite_header(path: Path) -> None:
 
 
 @fault("store-replaced", "the store's file is moved away and another one put in its place while a worker runs",
-       "the worker ends with 8 and has not touched the other file; put back, the run goes on")  # fmt: skip
+       "the worker ends with 8 and has not touched the other file; put back with its WAL, the run goes on")  # fmt: skip
 def store_replaced(stage: Stage) -> None:
     other = Product(stage.product.folder / "other")
     other.folder.mkdir()
@@ -252,6 +252,8 @@ def store_replaced(stage: Stage) -> None:
         stage.expect(code == 8, f"the worker ended with {code}: {running.said()[-300:]}")
         after = hashlib.sha256(stage.product.db.read_bytes()).hexdigest()
         stage.expect(after == before, "the other store was written to")
-        aside.rename(stage.product.db)  # as a person who saw the mistake
+        aside.rename(stage.product.db)  # as a person who saw the mistake and does what the worker said
+        for wal in stage.product.folder.glob("*-wal.of-inode-*"):
+            wal.rename(stage.product.db.with_name(stage.product.db.name + "-wal"))
         stage.excuse_leased()
         stage.finish(simulator.url)
