@@ -13,7 +13,7 @@ from app.capture.tools import argument_spans
 
 STANDS_ALONE = -1
 _RULES = 4  # each costs a search to the end of the text
-_LOOKS = 4  # how many lengths of the text are looked at before each tag is judged by itself
+_LOOKS = 2  # how many lengths of the text are looked at before each tag is judged by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Protection:
     def _outside_code(self, tag: str) -> Iterator[int]:
         if not self._fences.marked and "`" not in self._text:
             return unquoted(self._text, tag)
-        return outside_code(self._text, tag, self._in_code)
+        return outside_code(self._text, tag, self._in_code, self._fences.covers)
 
     def _call_end(self, at: int) -> int:
         """The end of the call arguments around that position; 0 where there are none."""

@@ -155,6 +155,8 @@ LINES = (
 @example(
     "\n```\n`</think>`" + "x" * 120 + "`</think>```\n\n```\n"
 )  # a fence for the rest of a line of unpaired back-ticks
+@example("````x\n~~~~\n~~~x\n```x\n</think>\n```\n</think>")  # two fences without an end before a block
+@example("`````x\n````\n```\n</think>\n```\n</think>\n~~~~\n</think>\n~~~")
 def test_the_control_tag_is_that_of_a_plain_reading(text: str) -> None:
     found = Protection(text).control(TAG)
     assert (found and (found.at, found.protected)) == plain_control(text)
