@@ -13,7 +13,7 @@ from app.capture.tools import argument_spans
 
 STANDS_ALONE = -1
 _RULES = 4  # each costs a search to the end of the text
-_LOOKS = 2  # how many lengths of the text are looked at before each tag is judged by itself
+_LOOKS = 1  # how many lengths of the text are looked at before each tag is judged by itself
 
 
 @dataclass(frozen=True, slots=True)

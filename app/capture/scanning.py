@@ -14,8 +14,9 @@ _QUOTES = (('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"),
 _SHORT = 100  # characters up to the end of a line; within them a lone run may look for its partner in vain
 _LOOKS = 4  # how many lengths of the text may be read in vain
 _STOPS = 3  # fences without an end; each is looked for to the end of the text
-_UNBOUND = 1 << 30
 _FEWEST = 3  # a fence has as many marks
+_ALL = (_FEWEST, _FEWEST)
+_BLOCK = f"{FENCE}{INFO}{TO_CLOSER}"
 
 # Not without bound and possessive: with groups inside, CPython before 3.12 loses count of them (python/cpython#101955).
 AT_ONCE = "{0,5000}"
@@ -32,15 +33,15 @@ def outside_code(text: str, tag: str, in_code: Callable[[int], bool], in_block: 
     """Where the unquoted tags outside closed blocks and code spans stand; the other two answer for one, tag by tag."""
     padded = "\n" + text  # so that the first line is one like the others
     at, looks, stops = 0, _LOOKS * len(padded), _STOPS
-    ticks = tildes = _UNBOUND if BARE_LINE.search(padded) else _FEWEST
+    bounds = None if BARE_LINE.search(padded) else _ALL
     while looks > 0:
-        at = skip(_scanner(tag, ticks, tildes), padded, at)
+        at = skip(_scanner(tag, bounds), padded, at)
         what = padded[at : at + 1]
         if not what:
             return
         if what == "\n":
             stops -= 1
-            ticks, tildes = _bounds(padded, at + 1) if stops else (_FEWEST, _FEWEST)
+            bounds = _bounds(padded, at + 1) if stops else _ALL
         elif what == "`":
             looks -= _line_end(padded, at) - at
             at = _end_of_run(padded, at)
@@ -89,20 +90,22 @@ def standing_alone(tag: str, rule: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=64)
-def _scanner(tag: str, ticks: int, tildes: int) -> re.Pattern[str]:
-    """All that may stand before an unprotected tag. Fences of that many back-ticks or tildes are known to be text."""
+def _scanner(tag: str, bounds: tuple[int, int] | None) -> re.Pattern[str]:
+    """All that may stand before an unprotected tag."""
     first, unquoted_tag = re.escape(tag[0]), unquoted_source(tag)
     plain = rf"[^`\n{first}]*+"
-    line_end = r"(?=\n|\Z)"
-    ticked = rf"`{{{ticks}}}" if ticks < _UNBOUND else "(?!)"
-    tilded = rf"~{{{tildes}}}" if tildes < _UNBOUND else "(?!)"
-    dead = f" {{0,3}}(?:{ticked}|{tilded})"
+    fences = _fences(*bounds, plain) if bounds else rf"\n {{0,3}}{_BLOCK}|\n(?! {{0,3}}{OPENS})"
     return re.compile(
-        rf"{plain}(?:(?:\n+(?! {{0,3}}(?:```|~~~))|(?!{unquoted_tag}){first}"
-        rf"|\n {{0,3}}(?:{tilded}|{ticked}`*+{plain}{line_end})"
-        rf"|\n(?!{dead}) {{0,3}}{FENCE}{INFO}{TO_CLOSER}|\n(?:(?={dead})|(?! {{0,3}}{OPENS}))"
+        rf"{plain}(?:(?:\n+(?! {{0,3}}(?:```|~~~))|(?!{unquoted_tag}){first}|{fences}"
         rf"|{SPAN}|`++(?=[^\n]{{0,{_SHORT}}}+(?:\n|\Z))){plain}){AT_ONCE}"
     )
+
+
+def _fences(ticks: int, tildes: int, plain: str) -> str:
+    """Blocks and lines, where fences of that many back-ticks or tildes are known to be text."""
+    dead = f" {{0,3}}(?:`{{{ticks}}}|~{{{tildes}}})"
+    dead_line = rf"\n {{0,3}}(?:~{{{tildes}}}|`{{{ticks}}}`*+{plain}(?=\n|\Z))"
+    return rf"{dead_line}|\n(?!{dead}) {{0,3}}{_BLOCK}|\n(?:(?={dead})|(?! {{0,3}}{OPENS}))"
 
 
 def _bounds(padded: str, at: int) -> tuple[int, int]:

@@ -169,7 +169,7 @@ TOO_LONG_A_LINE = "`</think>`" + "x" * 120 + "</think>```\n```x\n   ```\n"
 
 @given(
     st.lists(st.sampled_from(LINES), max_size=20).map("".join),
-    st.sampled_from((0, 1)),
+    st.sampled_from((0, 3)),
     st.sampled_from((0, 4)),
     st.sampled_from((1, 3)),
 )
