@@ -44,6 +44,12 @@ def look_at_fences(text: str, position: int, tag: str) -> Look:
 
 
 @lru_cache(maxsize=32)
+def marked(tag: str) -> re.Pattern[str]:
+    """The tag in front of what may be a fence."""
+    return re.compile(re.escape(tag) + f"(?={_MARKED})")
+
+
+@lru_cache(maxsize=32)
 def _line_patterns(tag: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Text without the tag in front of a fence, and code spans without the tag; text and any code spans."""
     free = rf"(?!{re.escape(tag)}{_MARKED})[^`\n]{_without(tag, _TICKS, _MARKED)}"

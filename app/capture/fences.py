@@ -16,7 +16,6 @@ OPENS = r"(?:`{3,}[^`\n]*(?=\n|\Z)|~{3})"  # the same as a fence and its info, w
 
 # A literal in front lets the search skip ordinary text quickly; `_padded` gives the first line its line feed, too.
 _BLOCK = re.compile(rf"\n {{0,3}}{FENCE}{INFO}(?P<rest>{TO_CLOSER})?")
-FENCE_LINE = re.compile(rf"\n {{0,3}}{FENCE}(?P<info>{INFO})")
 _REST_LINE = re.compile(rf" {{0,3}}{FENCE}(?P<info>{INFO})")
 _LINES = re.compile(rf"\n( {{0,3}}(?:`{{3,}}+(?=[^`\n]*+(?:\n|\Z))|~{{3,}}+)(?:(?={_BARE})|[^\n]))")
 BARE_LINE = re.compile(rf"\n {{0,3}}(?:`{{3,}}|~{{3,}}){_BARE}")

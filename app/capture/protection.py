@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from app.capture.alone import look_at_fences, look_at_line
+from app.capture.alone import look_at_fences, look_at_line, marked
 from app.capture.fences import Fences
 from app.capture.scanning import LOOK_CLOSER, outside_code, standing_alone, unquoted
 from app.capture.spans import Line
@@ -13,7 +13,7 @@ from app.capture.tools import argument_spans
 
 STANDS_ALONE = -1
 _RULES = 4  # each costs a search to the end of the text
-_LOOKS = 4  # how many lengths of the text are looked at before each tag is judged by itself
+_LOOKS = 1  # how many lengths of the text are looked at before each tag is judged by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Protection:
     def _outside_code(self, tag: str) -> Iterator[int]:
         if not self._fences.marked and "`" not in self._text:
             return unquoted(self._text, tag)
-        return outside_code(self._text, tag, self._in_code)
+        return outside_code(self._text, tag, self._in_code, self._fences.covers)
 
     def _call_end(self, at: int) -> int:
         """The end of the call arguments around that position; 0 where there are none."""
@@ -92,6 +92,7 @@ class _Rest:
         self._looks = _LOOKS * len(text)
         self._rule, self._until, self._rules = "", 0, _RULES  # up to there each tag in front of such a fence fails
         self._closed_to = 0  # up to there no tag leaves a fence open, but in front of a fence
+        self._marked_at = -1
 
     def next_candidate(self, at: int) -> re.Match[str] | None:
         """The next tag that may have a rest that stands alone."""
@@ -130,7 +131,14 @@ class _Rest:
     def _after_line(self, position: int) -> int:
         if self._looks <= 0:
             resume = self._line_of(position).paired_after(position)
-            return STANDS_ALONE if resume <= position else resume
+            return STANDS_ALONE if resume <= position else min(resume, self._next_marked(position))
         look = look_at_line(self._text, position, self._tag)
         self._looks -= look.read
         return STANDS_ALONE if look.alone else max(look.resume, position)
+
+    def _next_marked(self, position: int) -> int:
+        """Where the next tag in front of a fence stands, which may stand alone whatever its line holds before it."""
+        if self._marked_at < position:
+            found = marked(self._tag).search(self._text, position)
+            self._marked_at = found.start() if found else len(self._text)
+        return self._marked_at

@@ -8,13 +8,15 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-from app.capture.fences import BARE_LINE, FENCE, FENCE_LINE, INFO, OPENS, TO_CLOSER
+from app.capture.fences import BARE_LINE, FENCE, INFO, OPENS, TO_CLOSER
 
 _QUOTES = (('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"), ("「", "」"), ("『", "』"))
-_UNBOUND = 1 << 30
 _SHORT = 100  # characters up to the end of a line; within them a lone run may look for its partner in vain
 _LOOKS = 4  # how many lengths of the text may be read in vain
-_STOPS = 12  # each fence length that never closes costs a pattern of its own
+_STOPS = 3  # fences without an end; each is looked for to the end of the text
+_FEWEST = 3  # a fence has as many marks
+_ALL = (_FEWEST, _FEWEST)
+_BLOCK = f"{FENCE}{INFO}{TO_CLOSER}"
 
 # Not without bound and possessive: with groups inside, CPython before 3.12 loses count of them (python/cpython#101955).
 AT_ONCE = "{0,5000}"
@@ -27,24 +29,25 @@ INFO_BEHIND = {"`": r"`*+[^`\n]*+(?:\n|\Z)", "~": ""}  # a back-tick in it, and 
 LOOK_CLOSER = ("far", "marked")  # last groups of `standing_alone` of which the pattern cannot say everything
 
 
-def outside_code(text: str, tag: str, in_code: Callable[[int], bool]) -> Iterator[int]:
-    """Where the unquoted tags outside closed blocks and code spans stand; `in_code` answers for one, tag by tag."""
+def outside_code(text: str, tag: str, in_code: Callable[[int], bool], in_block: Callable[[int], bool]) -> Iterator[int]:
+    """Where the unquoted tags outside closed blocks and code spans stand; the other two answer for one, tag by tag."""
     padded = "\n" + text  # so that the first line is one like the others
-    at, ticks, tildes = 0, _UNBOUND, _UNBOUND
-    looks, stops = _LOOKS * len(padded), _STOPS
-    while looks > 0 and stops:
-        at = skip(_scanner(tag, ticks, tildes), padded, at)
+    at, looks, stops = 0, _LOOKS * len(padded), _STOPS
+    bounds = None if BARE_LINE.search(padded) else _ALL
+    while looks > 0:
+        at = skip(_scanner(tag, bounds), padded, at)
         what = padded[at : at + 1]
         if not what:
             return
         if what == "\n":
-            ticks, tildes = _closable(padded, at, ticks, tildes)
             stops -= 1
+            bounds = _bounds(padded, at + 1) if stops else _ALL
         elif what == "`":
             looks -= _line_end(padded, at) - at
             at = _end_of_run(padded, at)
         else:
-            yield at - 1
+            if stops or not in_block(at - 1):
+                yield at - 1
             at += len(tag)
     yield from (found for found in unquoted(text, tag, max(at - 1, 0)) if not in_code(found))
 
@@ -87,26 +90,34 @@ def standing_alone(tag: str, rule: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=64)
-def _scanner(tag: str, ticks: int, tildes: int) -> re.Pattern[str]:
-    """All that may stand before an unprotected tag. Fences of that many back-ticks or tildes are known to be text."""
+def _scanner(tag: str, bounds: tuple[int, int] | None) -> re.Pattern[str]:
+    """All that may stand before an unprotected tag."""
     first, unquoted_tag = re.escape(tag[0]), unquoted_source(tag)
-    dead = "|".join(f"{mark}{{{least}}}" for mark, least in (("`", ticks), ("~", tildes)) if least < _UNBOUND)
-    indent = rf" {{0,3}}{f'(?!{dead})' if dead else ''}"
+    plain = rf"[^`\n{first}]*+"
+    fences = _fences(*bounds, plain) if bounds else rf"\n {{0,3}}{_BLOCK}|\n(?! {{0,3}}{OPENS})"
     return re.compile(
-        rf"(?:[^`\n{first}]++|\n(?! {{0,3}}(?:```|~~~))|(?!{unquoted_tag}){first}"
-        rf"|\n{indent}{FENCE}{INFO}{TO_CLOSER}|\n(?!{indent}{OPENS})"
-        rf"|{SPAN}|`++(?=[^\n]{{0,{_SHORT}}}+(?:\n|\Z))){AT_ONCE}"
+        rf"{plain}(?:(?:\n+(?! {{0,3}}(?:```|~~~))|(?!{unquoted_tag}){first}|{fences}"
+        rf"|{SPAN}|`++(?=[^\n]{{0,{_SHORT}}}+(?:\n|\Z))){plain}){AT_ONCE}"
     )
 
 
-def _closable(padded: str, at: int, ticks: int, tildes: int) -> tuple[int, int]:
-    """The bounds once the fence there has found no end: from there on no longer one does."""
-    fence = FENCE_LINE.match(padded, at)
-    if fence is None:
-        return 3, 3
-    mark = fence["mark"]
-    longest = max((len(line.strip()) for line in BARE_LINE.findall(padded, at + 1) if mark in line), default=2)
-    return (longest + 1, tildes) if mark == "`" else (ticks, longest + 1)
+def _fences(ticks: int, tildes: int, plain: str) -> str:
+    """Blocks and lines, where fences of that many back-ticks or tildes are known to be text."""
+    dead = f" {{0,3}}(?:`{{{ticks}}}|~{{{tildes}}})"
+    dead_line = rf"\n {{0,3}}(?:~{{{tildes}}}|`{{{ticks}}}`*+{plain}(?=\n|\Z))"
+    return rf"{dead_line}|\n(?!{dead}) {{0,3}}{_BLOCK}|\n(?:(?={dead})|(?! {{0,3}}{OPENS}))"
+
+
+def _bounds(padded: str, at: int) -> tuple[int, int]:
+    """How many back-ticks, and how many tildes, are more than any line has that may close a block from there on."""
+    ticks = tildes = _FEWEST
+    for line in set(BARE_LINE.findall(padded, at)):
+        marks = line.strip()
+        if marks[0] == "`":
+            ticks = max(ticks, len(marks) + 1)
+        else:
+            tildes = max(tildes, len(marks) + 1)
+    return ticks, tildes
 
 
 def _line_end(text: str, at: int) -> int:

@@ -71,6 +71,7 @@ class _Runs:
         self._lengths = list(map(len, pieces[1::2]))
         self._partner = [-1] * len(self._lengths)
         self._paired = [True] * (len(self._lengths) + 1)  # whether all runs pair when reading starts there
+        self._asked, self._settled = 0, -1  # the first run from there on with which reading may start
         self._pair()
         self._spans: tuple[list[int], list[int]] | None = None
 
@@ -105,5 +106,7 @@ class _Runs:
 
     def paired_after(self, position: int) -> int:
         run = bisect_left(self._begins, position)
-        settled = self._paired.index(True, run)
+        if not self._asked <= run <= self._settled:
+            self._asked, self._settled = run, self._paired.index(True, run)
+        settled = self._settled
         return position if settled == run else self._begins[settled - 1] + 1

@@ -57,7 +57,7 @@ FAULTS = (
     Fault("tags in code are taken", "protection.py",
           "if not self._fences.marked and", "if True or"),
     Fault("fences are ignored", "scanning.py",
-          r"{indent}{FENCE}{INFO}{TO_CLOSER}|\n(?!{indent}{OPENS})", ""),
+          r" {{0,3}}{_BLOCK}|\n(?! {{0,3}}{OPENS})", ""),
     Fault("inline code is ignored", "scanning.py", 'rf"|{SPAN}|', 'rf"|'),
     Fault("quotes are ignored", "scanning.py", "for left, right in _QUOTES", "for left, right in ()"),
     Fault("only straight quotes count", "scanning.py", '("“", "”"),', ""),

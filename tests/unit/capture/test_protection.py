@@ -1,11 +1,13 @@
 """Which tags are only mentioned: examples, and the fast code against a plain one that follows the rules by the word."""
 
 import re
+from unittest.mock import patch
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from app.capture import protection, scanning
 from app.capture.fences import Fences
 from app.capture.protection import Protection
 from app.capture.spans import Line
@@ -155,8 +157,32 @@ LINES = (
 @example(
     "\n```\n`</think>`" + "x" * 120 + "`</think>```\n\n```\n"
 )  # a fence for the rest of a line of unpaired back-ticks
+@example("````x\n~~~~\n~~~x\n```x\n</think>\n```\n</think>")  # two fences without an end before a block
+@example("`````x\n````\n```\n</think>\n```\n</think>\n~~~~\n</think>\n~~~")
 def test_the_control_tag_is_that_of_a_plain_reading(text: str) -> None:
     found = Protection(text).control(TAG)
+    assert (found and (found.at, found.protected)) == plain_control(text)
+
+
+TOO_LONG_A_LINE = "`</think>`" + "x" * 120 + "</think>```\n```x\n   ```\n"
+
+
+@given(
+    st.lists(st.sampled_from(LINES), max_size=20).map("".join),
+    st.sampled_from((0, 3)),
+    st.sampled_from((0, 4)),
+    st.sampled_from((1, 3)),
+)
+@example("\n```\n" + TOO_LONG_A_LINE, 0, 4, 3)  # a fence for the rest of a line, when no more looks are left
+def test_the_control_tag_is_the_same_when_tags_are_judged_one_by_one(
+    text: str, looks: int, scans: int, stops: int
+) -> None:
+    with (
+        patch.object(protection, "_LOOKS", looks),
+        patch.object(scanning, "_LOOKS", scans),
+        patch.object(scanning, "_STOPS", stops),
+    ):
+        found = Protection(text).control(TAG)
     assert (found and (found.at, found.protected)) == plain_control(text)
 
 

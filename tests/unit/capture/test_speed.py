@@ -129,6 +129,12 @@ def test_fences_and_runs_of_every_length_are_read_in_time() -> None:
     check(chat("```\n" + "</think>```x\n" * 15_000 + "```y\n" * 40_000 + "```\n"), Asked())
 
 
+@pytest.mark.parametrize("unit", ["\n", "a\n", "`a`\n"])
+def test_fences_without_an_end_are_looked_for_a_few_times(unit: str) -> None:
+    shorter_and_shorter = "".join("`" * length + "\n" for length in range(16, 2, -1))
+    check(chat(shorter_and_shorter + unit * (SIZE // (len(unit) + 1)) + "</think>ok"), Asked())
+
+
 @pytest.mark.parametrize("body", [b"[" * SIZE, b'{"a":' * SIZE, b'{"choices":' + b"[" * SIZE + b"]" * SIZE + b"}"])
 def test_deep_nesting_is_given_up_at_once(body: bytes) -> None:
     assert read_body(200, body, Asked()).flags == {"not_json"}
