@@ -46,8 +46,8 @@ bench: $(DEV_STAMP) ## Measure
 drill: $(DEV_STAMP) ## Every fault against real processes, forty minutes at most; the table goes into docs/reliability.md
 	$(BIN)/python -m tests.drill --size full --minutes 35 --write
 
-drill-short: $(DEV_STAMP) ## Five minutes of it
-	$(BIN)/python -m tests.drill --size short --minutes 4
+drill-short: $(DEV_STAMP) ## A share of it for every change
+	$(BIN)/python -m tests.drill --size short --minutes 3
 
 drill-long: $(DEV_STAMP) ## The rest: hours of it
 	$(BIN)/python -m tests.drill --size long
