@@ -320,7 +320,8 @@ def test_an_outage_cuts_and_refuses_and_keeps_the_counts(simulator: Simulator) -
         with suppress(ConnectionRefusedError):
             stats = simulator.stats()
             break
-    assert (stats["requests"], stats["answers"], stats["aborted"], stats["open"]) == (2, 1, 1, 0)
+    assert (stats["requests"], stats["answers"], stats["open"]) == (2, 1, 0)
+    assert stats["aborted"] in (1, 2)  # the first client may hang up before the end of its answer is noted
     simulator.play("sglang")
     assert ask(simulator).status == 200
 
