@@ -127,9 +127,10 @@ def test_an_import_killed_at_any_moment_is_made_whole_by_the_same_command(produc
 
 
 def _count(product: Product) -> int:
-    if not product.db.exists() or not product.rows("SELECT 1 FROM sqlite_master WHERE name = 'sample'"):
+    if not product.db.exists() or not product.peek("SELECT 1 FROM sqlite_master WHERE name = 'sample'"):
         return 0
-    return int(product.value("SELECT count(*) FROM sample"))
+    found = product.peek("SELECT count(*) FROM sample")
+    return int(found[0][0]) if found else 0
 
 
 def test_a_locked_store_ends_the_import_with_5_and_it_goes_on_later(product: Product, tmp_path: Path) -> None:

@@ -73,6 +73,13 @@ class Product:
         finally:
             connection.close()
 
+    def peek(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The same while a command may be making the store's files, or dying over them; nothing then."""
+        try:
+            return self.rows(statement, *values)
+        except sqlite3.OperationalError:
+            return []
+
     def value(self, statement: str, *values: Any) -> Any:
         return self.rows(statement, *values)[0][0]
 
