@@ -25,7 +25,8 @@ JOBS = 120
 BYTES = 40_000  # of an answer: enough for a full disk to be felt
 SLOTS = 8
 LATENCY = "uniform:0.1,0.4"
-WORKER = ("--concurrency", str(SLOTS), "--spool-after", "0.3s", "--spool-reserve", "4MiB")
+# Without a floor: the disk is to be full, not low.
+WORKER = ("--concurrency", str(SLOTS), "--spool-after", "0.3s", "--spool-reserve", "4MiB", "--min-free-disk", "0")
 
 
 @pytest.fixture
