@@ -40,18 +40,19 @@ class Teller:
         )
         self._since_s: float | None = None
         self._told: tuple[float, type[ThinkledgerError]] | None = None
+        self._spoken = False  # the trouble of now was told, so its end is worth a word
 
     def __call__(self, error: ThinkledgerError | None) -> None:
         """What the writer met, or None: it commits again."""
         now_s = time.monotonic()
         if error is None:
-            if self._since_s is not None:
+            if self._since_s is not None and self._spoken:
                 self._log.info("store_well", after_s=round(now_s - self._since_s, 1))
-            self._since_s = self._told = None
+            self._since_s, self._spoken = None, False  # what was told stays told
             return
         self._since_s = self._since_s or now_s
         if self._told is None or self._told[1] is not type(error) or now_s - self._told[0] > TELL_EVERY_S:
-            self._told = now_s, type(error)
+            self._told, self._spoken = (now_s, type(error)), True
             self._log.warning("store_trouble", reason=str(error), advice=self._advice)
 
 
