@@ -23,9 +23,10 @@ if not REQUIRED:
     pytest.importorskip("playwright", reason="the browser tests need the package playwright")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """One browser for all tests."""
+    """One browser for the tests of a file: its driver keeps an event loop running in this thread, and while it does,
+    no test of another folder could run one."""
     if CHROMIUM is None:
         assert not REQUIRED, "the browser tests are required here, and there is no chromium"
         pytest.skip("there is no chromium on this machine")
