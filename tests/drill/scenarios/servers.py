@@ -41,10 +41,10 @@ def _until_up(simulator: Simulator) -> None:
             return
 
 
-def _flap(stage: Stage, seconds: float) -> None:
-    """Up for one to five seconds, away for a half to three."""
-    stage.ask(int(seconds * 50), "d", *PATIENT)
-    with stage.simulator("--latency", "uniform:0.2,0.8") as simulator:
+def _flap(stage: Stage, seconds: float, a_second: int, latency: str) -> None:
+    """Up for one to five seconds, away for a half to three; more prompts than are answered until it stays."""
+    stage.ask(int(seconds * a_second), "d", *PATIENT)
+    with stage.simulator("--latency", latency) as simulator:
         running = stage.worker(simulator.url, "--concurrency", "24")
         end = time.monotonic() + seconds
         while time.monotonic() < end and running.process.poll() is None:
@@ -61,12 +61,12 @@ def _flap(stage: Stage, seconds: float) -> None:
 
 @fault("flapping", "a server that comes and goes every few seconds", HOLDS, size=Size.SHORT)
 def flapping(stage: Stage) -> None:
-    _flap(stage, stage.pick(10, 90))
+    _flap(stage, stage.pick(10, 90), 50, "uniform:0.2,0.8")
 
 
 @fault("flapping-30m", "a server that comes and goes every few seconds, for 30 minutes", HOLDS, size=Size.LONG)
 def flapping_half_an_hour(stage: Stage) -> None:
-    _flap(stage, 1800)
+    _flap(stage, 1800, 8, "uniform:0.5,1.5")
 
 
 def _storm(stage: Stage, personas: list[str], seconds: float) -> None:
