@@ -218,31 +218,38 @@ async def _registered(settings: WorkerSettings, tools: Tools) -> AsyncIterator[t
     """The worker's row and lock. The lock is taken before the row exists, so that nobody takes us for dead."""
     identity = tools.spooling.uuid
     lock = locks.take(tools.store.place.workers, identity)
+    gone = True  # nothing in the store speaks of us
     try:
         flock_works = await anyio.to_thread.run_sync(locks.conflicts, lock)
         worker = await tools.store.write(register, _registration(settings, identity))
+        gone = False
         tools.log.info("worker_started", worker=worker, store=str(tools.store.place.path))
         try:
             yield worker, flock_works
         finally:
             with anyio.CancelScope(shield=True):
-                await _leave(worker, tools)
+                gone = await _leave(worker, tools)
     finally:
         tools.spooling.file.close()  # before the lock: whoever finds us gone finds what we left
-        lock.free()
+        if gone:
+            lock.free()
+        else:
+            lock.let_go()
 
 
-async def _leave(worker: WorkerId, tools: Tools) -> None:
+async def _leave(worker: WorkerId, tools: Tools) -> bool:
     """Give back all leases, unless answers wait: their jobs must not be offered before the next worker brings them in.
 
-    The next worker finds our lock free, and takes over what is left.
+    False where the store still takes us for a worker. The next one finds our lock free, and takes over what is left.
     """
     if tools.spooling.file.waiting:
-        return
+        return False
     try:
         await tools.store.write(leave, Leave(worker, "stopped"), hold_s=tools.spooling.hold_s)
     except TROUBLE as error:
         tools.spooling.unclean = error
+        return False
+    return True
 
 
 def _registration(settings: WorkerSettings, identity: str) -> Registration:

@@ -31,6 +31,10 @@ class HeldLock:
     def free(self) -> None:
         """Unlink the file and let it go, in this order: nobody can take a lock that proves nothing any more."""
         self.path.unlink(missing_ok=True)
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Leave the file there for whoever looks, and finds by it that we are gone."""
         os.close(self.descriptor)
 
 

@@ -26,8 +26,11 @@ JOBS = 120
 BYTES = 40_000  # of an answer: enough for a full disk to be felt
 SLOTS = 8
 LATENCY = "uniform:0.1,0.4"
-# Without a floor: the disk is to be full, not low.
-WORKER = ("--concurrency", str(SLOTS), "--spool-after", "0.3s", "--spool-reserve", "4MiB", "--min-free-disk", "0")
+# Without a floor: the disk is to be full, not low. Who is gone is known by its lock, not by waiting ten minutes.
+WORKER = (
+    "--concurrency", str(SLOTS), "--spool-after", "0.3s", "--spool-reserve", "4MiB", "--min-free-disk", "0",
+    "--lease-ttl", "10m",
+)  # fmt: skip
 
 
 @pytest.fixture
