@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.ready-run
 DEV_STAMP := $(VENV)/.ready-dev
 
-.PHONY: help setup demo test lint format bench drill drill-share drill-short drill-long screenshots clean
+.PHONY: help setup demo test lint format bench drill drill-short drill-long screenshots clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -28,7 +28,7 @@ demo: $(RUN_STAMP) ## Simulator, bundled prompts, worker and export in one comma
 	$(BIN)/thinkledger demo --exit
 
 test: $(DEV_STAMP) ## Run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 
 lint: $(DEV_STAMP) ## Lint, format check, types and import contracts
 	$(BIN)/ruff check .
@@ -46,10 +46,7 @@ bench: $(DEV_STAMP) ## Measure
 drill: $(DEV_STAMP) ## Every fault against real processes, forty minutes at most; the table goes into docs/reliability.md
 	$(BIN)/python -m tests.drill --size full --minutes 35 --write
 
-drill-share: $(DEV_STAMP) ## Kills around the three commits that matter most, for every change
-	$(BIN)/python -m tests.drill --size short --only kill-claim --only kill-keep --only kill-settle
-
-drill-short: $(DEV_STAMP) ## Five minutes of it
+drill-short: $(DEV_STAMP) ## Five minutes of it, for every change
 	$(BIN)/python -m tests.drill --size short --minutes 3
 
 drill-long: $(DEV_STAMP) ## The rest: hours of it
