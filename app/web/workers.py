@@ -17,7 +17,7 @@ from app.web.actions import Outcome, action
 from app.web.answers import Answer, Asked, json_response
 from app.web.asking import Said, query
 from app.web.frame import frame
-from app.web.marks import Mark, liveness_mark
+from app.web.marks import Mark, endpoint_mark, liveness_mark
 from app.web.pages import show
 from app.web.said import SAID, said
 from app.web.site import Site
@@ -83,6 +83,7 @@ def routes(site: Site) -> list[Any]:
             closed=[_row(site, one, found.as_of_ms) for one in found.workers if not one.open],
             note=_counts(found), leases=f"{found.leases:,}", oldest=[_lease(site, one) for one in found.oldest],
             cards=[_card(one) for one in found.endpoints],
+            asked=[(one.base_url, endpoint_mark(one)) for one in found.asked.asked],
         )  # fmt: skip
 
     @get("/api/v1/workers")

@@ -534,6 +534,21 @@ def upgrade() -> None:
         postgresql_where=sa.text("state = 'waiting'"),
     )
     op.create_table(
+        "endpoint_health",
+        sa.Column("worker_id", sa.Integer(), nullable=False),
+        sa.Column("base_url", sa.Text(), nullable=False),
+        sa.Column("up", sa.Integer(), nullable=False),
+        sa.Column("since_ms", sa.Integer(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=True),
+        sa.CheckConstraint("(up = 1) = (reason IS NULL)", name="down_for_a_reason"),
+        sa.ForeignKeyConstraint(
+            ["worker_id"],
+            ["worker.id"],
+        ),
+        sa.PrimaryKeyConstraint("worker_id", "base_url"),
+        sqlite_strict=True,
+    )
+    op.create_table(
         "response",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("job_id", sa.Integer(), nullable=False),
