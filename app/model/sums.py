@@ -23,6 +23,6 @@ class Sums:
         if self.add_up:
             return None
         return (
-            f"The states add up to {self.states:,}, the order of import says {self.total:,}; {self.verdicts:,} verdicts "
-            f"stand beside {self.done:,} done jobs. Stop the workers and run `thinkledger verify`."
+            f"The states add up to {self.states:,}, the order of import says {self.total:,}; {self.verdicts:,} "
+            f"verdicts stand beside {self.done:,} done jobs. Stop the workers and run `thinkledger verify`."
         )

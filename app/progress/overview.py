@@ -211,7 +211,7 @@ class Overview:
     disk_free: int = 0
     need: Need = Need(0, None)
     backup_ms: int | None = None  # when the newest backup was made
-    endpoints: Endpoints = Endpoints()
+    endpoints: Endpoints = field(default_factory=Endpoints)
     spool: SpoolState = field(default_factory=SpoolState)  # answers that are on disk and not in the store
 
     @property

@@ -78,7 +78,8 @@ def _known(found: AlertsPage, number: int) -> bool:
 def evaluation(found: Evaluation) -> str:
     """Whether anybody looks at what time triggers."""
     if found.at_ms is None:
-        return "Nobody has looked yet at what time triggers (stalled, worker dead, endpoint down, disk, backup, integrity)."
+        timed = "stalled, worker dead, endpoint down, disk, backup, integrity"
+        return f"Nobody has looked yet at what time triggers ({timed})."
     if found.stale:
         return f"Nobody evaluates what time triggers; the last look was at {wording.moment(found.at_ms)} by {found.by}."
     return f"What time triggers is evaluated by {found.by}."
