@@ -36,9 +36,9 @@ def size(text: str) -> int:
 def backup_age(text: str) -> int | None:
     """How long answers may be in no backup, in milliseconds; None for ever."""
     age_s = seconds(text)
-    return (
-        int(at_least("--backup-age", text, age_s, 60.0, "the shortest is 1m; 0 is for ever") * 1000) if age_s else None
-    )
+    if age_s == 0:
+        return None
+    return int(at_least("--backup-age", text, age_s, 60.0, "the shortest is 1m; 0 is for ever") * 1000)
 
 
 Number = TypeVar("Number", int, float)

@@ -9,6 +9,7 @@ from app.export.folder import ExportFolder
 from app.export.request import ExportRequest
 from app.model.errors import Refused, ThinkledgerError
 from app.store.store import Store
+from app.web.answers import error_number
 from app.web.site import Work
 
 log = logging.getLogger("thinkledger.web")
@@ -60,5 +61,18 @@ class Desk:
         except ThinkledgerError as error:
             build.error = str(error)
             log.warning("export %s: %s", build.name, error)
+        except Exception:  # the border of the task: what nobody foresaw ends one order, not the server with all others
+            number = error_number()
+            build.error = _unexpected(number, build.dataset)
+            log.exception("error %s in export %s", number, build.name)
         else:
             del self.builds[build.name]
+
+
+def _unexpected(number: str, dataset: str) -> str:
+    """What a person is told of an error that has no sentence of its own, and what to do next."""
+    return (
+        f"Something went wrong that was not foreseen; the log of this server tells more under {number}. No file was "
+        f"made, and nothing in the store was changed. Order it again; where that fails too, `thinkledger export "
+        f"--dataset {dataset}` shows the whole error, and `thinkledger verify` whether the store is sound."
+    )

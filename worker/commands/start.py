@@ -9,6 +9,7 @@ import typer
 
 from app.model.errors import UsageError
 from worker import cli_context
+from worker.commands import workers
 from worker.open_files import make_room
 from worker.option_values import at_least, seconds, size
 from worker.option_values import backup_age as backup_age_ms
@@ -18,8 +19,9 @@ _TTL_WORDS = "below 1s a worker that is only busy would be taken for dead, and i
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(help="Ask the endpoint and store every thought.", no_args_is_help=True)
+    group = typer.Typer(help="Ask the endpoint and store every thought; see who does.", no_args_is_help=True)
     group.command("start", help=HELP)(start)
+    workers.register(group)
     app.add_typer(group, name="worker")
 
 
