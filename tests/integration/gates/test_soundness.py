@@ -11,6 +11,7 @@ from app.keeping.restore import restore
 from app.leasing.deleting import Doomed, delete
 from app.model.errors import IntegrityFailure
 from app.model.ids import DatasetId
+from app.model.lease import Settle
 from app.model.limits import BACKUP_LEAST, BACKUP_OLD_MS
 from app.model.timed import GIB
 from app.progress.about import about
@@ -21,6 +22,7 @@ from app.store.store import Store, open_store
 from app.web.attention import attention
 from app.web.hosts import Hosts
 from app.web.site import Site
+from tests.integration.keeping.kit import look
 from tests.integration.leasing.kit import execute
 from tests.integration.store import raw
 from tests.support.filled import Filled, filled, thought
@@ -116,10 +118,13 @@ async def test_the_sums_agree_while_a_dataset_is_being_deleted(tmp_path: Path, m
     async with filled(tmp_path / "t.db") as at:
         await at.dataset("d", 7, replicas=3)
         await at.answer_next("d", *map(thought, range(5)))
+        failed, waiting = await at.claim(2, "d")
+        await at.fail(failed)
+        await at.fail(waiting, settle_as=Settle.POSTPONE)
         write = Store.write
 
         async def watched(self: Store, operation: object, item: object, **more: object) -> object:
-            seen.append((await overview(at.store)).adds_up)
+            seen.append((await overview(at.store)).adds_up and (await look(at.store, full=False))[0].sound)
             return await write(self, operation, item, **more)  # type: ignore[arg-type]
 
         monkeypatch.setattr(Store, "write", watched)

@@ -14,7 +14,8 @@ OURS = ("/", "/workers", "/datasets/B1_glaive/samples?verdict=missing&sort=newes
 FOREIGN = (
     "//evil.example", "///evil.example", "/\\evil.example", "\\\\evil.example", "http://evil.example/",
     "https:evil.example", "javascript:alert(1)", "evil.example", "", "/a b", "/a\r\nSet-Cookie: x=1",
-    "/\t/evil.example", "/\u2215evil.example", "/#x", "/login", "/login?next=/", "/api/v1/overview", "/static/style.css", "/" + "a" * LONGEST,
+    "/\t/evil.example", "/\u2215evil.example", "/#x", "/login", "/login?next=/", "/api/v1/overview",
+    "/static/style.css", "/" + "a" * LONGEST,
 )  # fmt: skip
 
 
