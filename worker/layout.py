@@ -7,7 +7,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from unicodedata import combining, east_asian_width
 
 LEAST = 20  # columns; a narrower terminal breaks lines itself
 _WORDS = re.compile(r"`[^`]*`\S*|\d[\d,.]* (?:%|/h|tok/s|KiB|MiB|GiB|B)\S*|\S+")
@@ -23,6 +24,24 @@ def columns() -> int | None:
 def facts(parts: Iterable[str], width: int | None, first: str = "", indent: str = "") -> Iterator[str]:
     """Parts with two spaces between them; the first line begins with `first`, each further one with `indent`."""
     yield from _filled(_pieces(parts, width, indent), width, first, indent)
+
+
+def table(names: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[str] = frozenset()) -> Iterator[str]:
+    """Rows below their names, each column as wide as it must be; numbers stand at its right."""
+    widths = [max(_shown(row[place]) for row in (names, *rows)) for place in range(len(names))]
+    for row in (names, *rows):
+        cells = zip(names, row, widths, strict=True)
+        yield "  ".join(_padded(cell, width, right=name in numbers) for name, cell, width in cells).rstrip()
+
+
+def _padded(cell: str, width: int, *, right: bool) -> str:
+    room = " " * (width - _shown(cell))
+    return room + cell if right else cell + room
+
+
+def _shown(text: str) -> int:
+    """How many columns a terminal takes for it: wide letters two, letters that join the one before none."""
+    return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in text)
 
 
 def sentence(text: str, width: int | None, first: str = "", indent: str = "") -> Iterator[str]:

@@ -33,6 +33,14 @@ def size(text: str) -> int:
     return int(found[1]) * _SIZES[found[2]]
 
 
+def backup_age(text: str) -> int | None:
+    """How long answers may be in no backup, in milliseconds; None for ever."""
+    age_s = seconds(text)
+    if age_s == 0:
+        return None
+    return int(at_least("--backup-age", text, age_s, 60.0, "the shortest is 1m; 0 is for ever") * 1000)
+
+
 Number = TypeVar("Number", int, float)
 
 

@@ -30,6 +30,7 @@ class Server:
     dialect: Dialect = field(default_factory=lambda: Dialect("other", raw_text=False, token_ids=False))
     default_model: str = ""
     well: bool = False
+    trouble: str = "it was not reached yet"  # why it is not well
     was_up: bool = False  # it has been well in this run, so its trouble no longer ends the run
     preflight_passed: bool = False
     busy: int = 0
@@ -107,9 +108,10 @@ class Pool:
         server.alone = server.alone and server.busy > 0
         self.wake()
 
-    def hold(self, server: Server, *, wants_answer: bool) -> bool:
+    def hold(self, server: Server, why: str, *, wants_answer: bool) -> bool:
         """Ask it nothing until it is well again; whether that is new."""
         was_well, server.well = server.well, False
+        server.trouble = why
         server.pressure.fell_ill(time.monotonic(), wants_answer=wants_answer)
         self.wake()
         return was_well

@@ -255,15 +255,16 @@ def _heed(tools: Tools, server: Server, failure: Failure, retry_after_s: float |
     rule, now_s = backoff.RULES[failure.cause], time.monotonic()
     url = server.endpoint.base_url
     if rule.holds_endpoint or failure.died:
-        if tools.pool.hold(server, wants_answer=False):
+        if tools.pool.hold(server, f"a request ended with {failure.cause}", wants_answer=False):
             tools.log.warning("endpoint_down", endpoint=url)
     elif rule.slows_endpoint:
         server.pressure.refused(now_s, server.busy, retry_after_s, took_s)
     elif rule.may_be_the_server_s and server.pressure.failed(
         now_s, failed_before=failure.lease.tries > 0, took_s=took_s
     ):
-        tools.pool.hold(server, wants_answer=True)
-        tools.log.warning("endpoint_ill", endpoint=url, reason="failures in a row, and no answer between them")
+        why = "failures in a row, and no answer between them"
+        tools.pool.hold(server, why, wants_answer=True)
+        tools.log.warning("endpoint_ill", endpoint=url, reason=why)
 
 
 def _report(tools: Tools, server: Server, failure: Failure) -> None:

@@ -18,6 +18,7 @@ from app.leasing.datasets import dataset_of
 from app.leasing.workers import Leave, Registration, leave, register
 from app.model.exits import Exit
 from app.model.ids import WorkerId
+from app.model.limits import BACKUP_OLD_MS
 from app.responses.versions import refuse_newer
 from app.spool.folders import open_own
 from app.store import library
@@ -28,6 +29,7 @@ from worker.display import show, tell_end
 from worker.endpoint import connect, distinct
 from worker.feeder import Feeder
 from worker.gatekeeper import Gatekeeper
+from worker.health import tell_health
 from worker.heartbeat import beat, obey
 from worker.log import Log
 from worker.memory import Memory
@@ -70,6 +72,7 @@ class WorkerSettings:
     spool_dir: Path | None = None  # None: beside the store
     spool_reserve: int = 256 * 2**20
     spool_after_s: float = 5.0  # how long an answer waits for a store that cannot commit
+    backup_ms: int | None = BACKUP_OLD_MS  # how long answers may be in no backup before an alarm says so
     watch: Limits = field(default_factory=Limits)
 
 
@@ -166,7 +169,9 @@ async def _session(settings: WorkerSettings, tools: Tools) -> None:
             background.start_soon(obey, tools.store, worker, tools.ending, tools.log)
             background.start_soon(rescuer.run)
             background.start_soon(gatekeeper.run)
-            background.start_soon(keep_evaluating, tools.store, f"worker {worker}", _not_evaluated(tools.log))
+            look = (tools.store, f"worker {worker}", _not_evaluated(tools.log), settings.backup_ms)
+            background.start_soon(keep_evaluating, *look)
+            background.start_soon(tell_health, tools.store, worker, tools.pool)
             background.start_soon(disk.run)
             background.start_soon(show, tools.store, settings.live_progress, tools.log)
             for watcher in watchers:

@@ -72,6 +72,7 @@ class Watcher:
                 self.log.info("endpoint_up", endpoint=self.server.endpoint.base_url, model=self.server.default_model)
                 self.pool.wake()
                 return
+            self.server.trouble = self.log.scrub(reason)
             if reason != told:
                 self.log.warning("endpoint_not_ready", endpoint=self.server.endpoint.base_url, reason=reason)
                 told = reason
@@ -173,7 +174,7 @@ class Watcher:
             await self.pool.change(min(LOOK_EVERY_S, self.limits.silent_s))
             if self.server.is_well() and self._is_silent() and not await self._is_healthy():
                 self.log.warning("endpoint_hangs", endpoint=self.server.endpoint.base_url, open=self.server.busy)
-                self.pool.hold(self.server, wants_answer=False)
+                self.pool.hold(self.server, "it hangs: no byte comes, and /health fails", wants_answer=False)
                 self.server.endpoint.cut()
             elif self.server.is_well() and time.monotonic() - read_at > self.limits.reread_s:
                 read_at = time.monotonic()

@@ -22,10 +22,13 @@ class Alarm:
     holds: bool = False
     part: int | None = None
     whole: int | None = None
+    url: str | None = None  # of a server, whatever its identity is
 
     @property
     def subject(self) -> str:
         """What it is about, as a key: an alarm of one kind about one subject is one row."""
+        if self.url is not None:
+            return f"url {self.url}"
         about = (("dataset", self.dataset), ("endpoint", self.endpoint), ("worker", self.worker))
         return " ".join(f"{noun} {number}" for noun, number in about if number is not None)
 

@@ -7,13 +7,17 @@ from typing import Any
 
 import anyio
 
-from app.gates import statements
+from app.gates import statements_timed as statements
 from app.gates.alarms import Alarm, raise_alarms
+from app.gates.health import endpoints_in
+from app.gates.soundness import note_damage, unsound
 from app.gates.stalling import stalled
 from app.model import timed
 from app.model.errors import ResourceExhausted, Unavailable
 from app.model.gates import AlarmKind
 from app.model.ids import DatasetId, WorkerId
+from app.model.limits import BACKUP_OLD_MS
+from app.model.sums import Sums
 from app.store.store import Store
 from app.store.transaction import Tx
 
@@ -27,13 +31,17 @@ class Look:
 
     holder: str
     disk: tuple[int, int]
+    backup_ms: int | None = BACKUP_OLD_MS  # how long answers may be in no backup; None: for ever
 
 
-async def keep_evaluating(store: Store, holder: str, on_trouble: Callable[[str], None]) -> None:
+async def keep_evaluating(
+    store: Store, holder: str, on_trouble: Callable[[str], None], backup_ms: int | None = BACKUP_OLD_MS
+) -> None:
     """Look every 15 seconds until cancelled, as long as nobody else does. A store that is busy is looked at later."""
     while True:
         try:
-            await store.write(evaluate, Look(holder, disk_of(store)))
+            await note_damage(store)
+            await store.write(evaluate, Look(holder, disk_of(store), backup_ms))
         except (Unavailable, ResourceExhausted) as error:
             on_trouble(str(error))
         await anyio.sleep(LOOK_EVERY_S)
@@ -58,6 +66,9 @@ async def _evaluate(tx: Tx, look: Look) -> bool:
         (AlarmKind.STALLED, await _stalled(tx)),
         (AlarmKind.WORKER_DEAD, await _dead(tx)),
         (AlarmKind.DISK_LOW, _disk(look)),
+        (AlarmKind.ENDPOINT_DOWN, await _down(tx)),
+        (AlarmKind.BACKUP_OLD, await _backup(tx, look.backup_ms)),
+        (AlarmKind.INTEGRITY, [*await _mismatches(tx), *await unsound(tx)]),
     ):
         await _stand(tx, kind, alarms)
     return True
@@ -98,3 +109,40 @@ def _disk(look: Look) -> list[Alarm]:
     free, total = look.disk
     message = timed.disk_low(free, total)
     return [] if message is None else [Alarm(AlarmKind.DISK_LOW, message)]
+
+
+async def _down(tx: Tx) -> list[Alarm]:
+    found = await endpoints_in(tx, tx.now_ms)
+    return [
+        Alarm(
+            AlarmKind.ENDPOINT_DOWN,
+            timed.endpoint_down(one.base_url, one.down, one.asking, str(one.reason)),
+            endpoint=one.id, part=one.down, whole=one.asking, url=one.base_url,
+        )
+        for one in found.down if tx.now_ms - one.since_ms > timed.DOWN_SAID_MS
+    ]  # fmt: skip
+
+
+async def _backup(tx: Tx, allowed_ms: int | None) -> list[Alarm]:
+    """Answers of the minutes after that of the newest backup: in none of them, whatever its seconds."""
+    if allowed_ms is None:
+        return []
+    made_ms = await tx.value(statements.backup())
+    since = 0 if made_ms is None else made_ms // timed.MINUTE_MS + 1
+    found = await tx.first(statements.finished_since(), {"since": since})
+    if found is None or found.minute is None:
+        return []
+    oldest_ms = tx.now_ms - found.minute * timed.MINUTE_MS
+    message = timed.backup_old(made=made_ms is not None, answers=found.done, oldest_ms=oldest_ms, allowed_ms=allowed_ms)
+    return [] if message is None else [Alarm(AlarmKind.BACKUP_OLD, message)]
+
+
+async def _mismatches(tx: Tx) -> list[Alarm]:
+    found = []
+    for row in await tx.rows(statements.sums()):
+        sums = Sums(row.total, row.states, row.done, row.verdicts)
+        if sums.mismatch is not None:
+            message = f"{row.name}: {sums.mismatch}"
+            alarm = Alarm(AlarmKind.INTEGRITY, message, DatasetId(row.id), part=sums.states, whole=sums.total)
+            found.append(alarm)
+    return found

@@ -1,6 +1,6 @@
 """Which datasets are stalled now: the pages and the alarm ask the same function."""
 
-from app.gates import statements
+from app.gates import statements_timed as statements
 from app.model.ids import DatasetId
 from app.model.stall import LEAST_MS, Silence
 from app.store.transaction import Reads

@@ -8,24 +8,21 @@ from sqlalchemy import (
     Insert,
     Integer,
     Select,
-    Text,
     Update,
     and_,
     bindparam,
     case,
     delete,
-    func,
     or_,
     select,
-    text,
     true,
     update,
 )
 from sqlalchemy.dialects.sqlite import insert
-from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from app.store.batch import batch_rows
-from app.store.tables import ALARM, DATASET, ENDPOINT, EVALUATOR, GATE_WINDOW, JOB, WORKER
+from app.store.tables import ALARM, DATASET, ENDPOINT, GATE_WINDOW
 
 _FACTS = ("gate", "first", "recent", "answers", "lost")
 _KINDS: Any = bindparam("kinds", expanding=True)
@@ -159,93 +156,4 @@ def acknowledge() -> ReturningUpdate[Any]:
         .where(ALARM.c.id == bindparam("alarm", type_=Integer()), ALARM.c.state == "open")
         .values(state="acknowledged")
         .returning(ALARM.c.kind, ALARM.c.dataset_id)
-    )
-
-
-@cache
-def standing() -> Select[Any]:
-    """The alarms of a kind that are not over."""
-    return select(ALARM.c.subject, ALARM.c.message, ALARM.c.part, ALARM.c.whole).where(
-        ALARM.c.kind == bindparam("of_kind", type_=Text()), ALARM.c.state != "cleared"
-    )
-
-
-@cache
-def end_subjects() -> Update:
-    """The alarms of a kind about these subjects are over."""
-    subjects: Any = bindparam("subjects", expanding=True)
-    return (
-        update(ALARM)
-        .where(
-            ALARM.c.kind == bindparam("of_kind", type_=Text()),
-            ALARM.c.subject.in_(subjects),
-            ALARM.c.state != "cleared",
-        )
-        .values(state="cleared", last_ms=bindparam("now_ms", type_=Integer()))
-    )
-
-
-@cache
-def take_evaluator() -> ReturningInsert[Any]:
-    """The lease on looking after the alarms: ours already, run out, or so far ahead that only a clock explains it."""
-    now_ms, until_ms = bindparam("now_ms", type_=Integer()), bindparam("until_ms", type_=Integer())
-    row = insert(EVALUATOR).values(id=1, holder=bindparam("holder"), until_ms=until_ms, evaluated_ms=now_ms)
-    free = or_(
-        EVALUATOR.c.holder == row.excluded.holder,
-        EVALUATOR.c.until_ms <= now_ms,
-        EVALUATOR.c.until_ms > now_ms + bindparam("far_ms", type_=Integer()),
-    )
-    return row.on_conflict_do_update(
-        index_elements=["id"],
-        set_={name: row.excluded[name] for name in ("holder", "until_ms", "evaluated_ms")},
-        where=free,
-    ).returning(EVALUATOR.c.id)
-
-
-@cache
-def silences() -> Select[Any]:
-    """Of each dataset: its leases, when the oldest was taken, and when a job of it was finished last."""
-    of_dataset = JOB.c.dataset_id == DATASET.c.id
-    leased = and_(of_dataset, JOB.c.state == text("'leased'"))
-    last = (
-        select(JOB.c.finished_ms)
-        .where(of_dataset, JOB.c.finished_ms.is_not(None))
-        .order_by(JOB.c.finished_ms.desc())
-        .limit(1)
-        .scalar_subquery()
-    )
-    return select(
-        DATASET.c.id,
-        select(func.count()).select_from(JOB).where(leased).scalar_subquery().label("leases"),
-        select(func.min(JOB.c.leased_ms)).where(leased).scalar_subquery().label("oldest_ms"),
-        last.label("finished_ms"),
-    )
-
-
-@cache
-def latencies() -> Select[Any]:
-    """How long the latest answers of a dataset took."""
-    return (
-        select(JOB.c.latency_ms)
-        .where(JOB.c.dataset_id == _DATASET, JOB.c.finished_ms.is_not(None))
-        .order_by(JOB.c.finished_ms.desc())
-        .limit(bindparam("limit", type_=Integer()))
-    )
-
-
-@cache
-def dataset_names() -> Select[Any]:
-    """The name of every dataset."""
-    return select(DATASET.c.id, DATASET.c.name)
-
-
-@cache
-def dead_workers() -> Select[Any]:
-    """Workers that were declared dead since a time, and in whose place none was started on their host."""
-    later = WORKER.alias("later")
-    followed = select(later.c.id).where(later.c.host == WORKER.c.host, later.c.id > WORKER.c.id).exists()
-    return (
-        select(WORKER.c.id, WORKER.c.name, WORKER.c.host)
-        .where(WORKER.c.state == "dead", WORKER.c.stopped_ms >= bindparam("since_ms", type_=Integer()), ~followed)
-        .order_by(WORKER.c.id)
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from anyio import to_thread
 
+from app.gates.soundness import Verified, note_verified
 from app.keeping import statements
 from app.leasing import events
 from app.model.errors import IntegrityFailure, NotFound, Refused
@@ -63,6 +64,7 @@ async def backup(store: Store, target: Path, shown: Shown) -> Backup:
         if not report.sound:
             unsound = target.with_name(target.name + ".unsound")
             part.finish(unsound)
+            await store.write(note_verified, Verified(report.findings, full=False, seq=report.seq))
             raise IntegrityFailure(f"The copy is in {unsound}, and it is not sound: {quote(report, findings)}")
         made = await _finish(part, report)
     await store.write(_note, made)

@@ -78,6 +78,8 @@ async def _start_one(tx: Tx, asked: _NewEpoch) -> tuple[int, int]:
     # By the clock, so that two restores of one backup differ, whatever store each of them replaces.
     epoch = max(int(meta.epoch) + 1, tx.now_ms)
     await tx.run(statements.begin_epoch(), {"to_epoch": epoch})
+    # What is restored lies in the backup that it came from, which was verified just now.
+    await tx.run(statements.note_backup(), {"at_ms": tx.now_ms, "as_of_seq": int(meta.seq)})
     released = await tx.run(statements.release_every_lease())
     await tx.run(statements.end_every_worker(), {"at_ms": tx.now_ms})
     await events.note(tx, "restored", source=asked.source, epoch=epoch, as_of_seq=int(meta.seq), released=released)

@@ -15,7 +15,7 @@ from app.store.batch import bind_rows
 from app.store.store import Store
 from app.store.transaction import Tx
 
-PAGE = 1_000  # jobs that one transaction removes
+PAGE = 1_000  # samples whose jobs one transaction removes
 BACKUP, EXPORTED = "backup", "exported"  # the events that tell of copies
 
 
@@ -103,7 +103,7 @@ async def _remove_pages(tx: Tx, several: Sequence[Doomed]) -> list[int]:
 
 
 async def _remove_page(tx: Tx, doomed: Doomed) -> int:
-    rows = await tx.rows(statements.page_of_jobs(), {"dataset": doomed.id, "jobs_a_page": PAGE})
+    rows = await tx.rows(statements.last_jobs(), {"dataset": doomed.id, "samples_a_page": PAGE})
     if not rows:
         return 0
     await tx.seq()

@@ -68,13 +68,16 @@ def leases_of() -> Select[Any]:
 
 
 @cache
-def page_of_jobs() -> Select[Any]:
-    """The first jobs of a dataset in the order of import, with their samples."""
-    return (
-        select(JOB.c.id, JOB.c.sample_ref)
-        .where(JOB.c.dataset_id == bindparam("dataset", type_=Integer), JOB.c.ordinal > 0)
-        .order_by(JOB.c.ordinal)
-        .limit(bindparam("jobs_a_page", type_=Integer))
+def last_jobs() -> Select[Any]:
+    """The jobs of the last samples of a dataset in the order of import, with all their replicas.
+
+    From the end, and whole samples: so the order of import and the counters agree after each page.
+    """
+    dataset = bindparam("dataset", type_=Integer)
+    every = JOB.alias("every")
+    last = select(func.max(every.c.ordinal)).where(every.c.dataset_id == dataset).scalar_subquery()
+    return select(JOB.c.id, JOB.c.sample_ref).where(
+        JOB.c.dataset_id == dataset, JOB.c.ordinal > last - bindparam("samples_a_page", type_=Integer)
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.leasing import events, statements
+from app.model.errors import NotFound
 from app.model.ids import WorkerId
 from app.store.store import Store
 from app.store.transaction import Tx
@@ -79,6 +80,15 @@ async def _leave_one(tx: Tx, asked: Leave) -> bool:
         await tx.run(statements.release_all(), {"worker": asked.worker})
     await events.note(tx, f"worker_{asked.state}", worker=asked.worker)
     return moved == 1
+
+
+async def drain(store: Store, worker: WorkerId) -> bool:
+    """Ask a worker to claim nothing more and to stop when its open answers have come; False for one that has ended."""
+    async with store.snapshot() as reads:
+        known = await reads.value(statements.worker_state(), {"worker": worker})
+    if known is None:
+        raise NotFound(f"There is no worker {worker}. `thinkledger worker list` and the page of workers show them.")
+    return await store.write(leave, Leave(worker, "draining"))
 
 
 async def is_asked_to_drain(store: Store, worker: WorkerId) -> bool:

@@ -80,6 +80,9 @@ class AlarmKind(StrEnum):
     STALLED = "stalled"
     WORKER_DEAD = "worker_dead"
     DISK_LOW = "disk_low"
+    ENDPOINT_DOWN = "endpoint_down"
+    BACKUP_OLD = "backup_old"
+    INTEGRITY = "integrity"
 
 
 @dataclass(frozen=True, slots=True)

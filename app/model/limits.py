@@ -12,7 +12,8 @@ CUTS_BEFORE_FAILED = (
     6  # deaths and cuts while asked alone of a job whose server is well right after: then it is the job
 )
 MIN_FREE_DISK = 2 * 2**30  # bytes below which nothing new is asked, where a worker is told no other floor
-BACKUP_OLD_MS = 24 * 3600_000  # from then on `doctor` asks for a backup
+BACKUP_OLD_MS = 36 * 3600_000  # a daily backup may be late by half a day; then `doctor` and an alarm ask for one
+BACKUP_LEAST = 100  # answers that are in no backup: fewer are asked again sooner than they are missed
 
 
 def least_free_disk(disk_bytes: int) -> int:

@@ -1,22 +1,13 @@
 """Facts of the store and the program, for the foot of every page."""
 
-import json
 import shutil
 from dataclasses import dataclass
 from importlib.metadata import version
 
+from app.gates.health import Endpoints, endpoints_in
 from app.progress import statements_workers as statements
 from app.store import library, schema
 from app.store.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class Backup:
-    """The latest backup that the store knows of."""
-
-    at_ms: int
-    path: str | None
-    bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +26,15 @@ class About:
     wal_bytes: int
     disk_free_bytes: int
     disk_bytes: int
-    backup: Backup | None
+    backup_ms: int | None  # when the newest backup was made
+    endpoints: Endpoints
 
 
 async def about(store: Store) -> About:
     """The facts of an open store. Sizes come from the file system, never from the files themselves."""
     async with store.snapshot() as reads:
         facts = await reads.first(statements.store_facts())
-        latest = await reads.first(statements.latest_event(), {"kind": "backup"})
+        endpoints = await endpoints_in(reads, store.now_ms())
     assert facts is not None
     disk = shutil.disk_usage(store.place.path.parent)
     return About(
@@ -58,10 +50,6 @@ async def about(store: Store) -> About:
         wal_bytes=store.place.wal_size(),
         disk_free_bytes=disk.free,
         disk_bytes=disk.total,
-        backup=None if latest is None else _backup(latest.at_ms, json.loads(latest.detail)),
+        backup_ms=facts.backup_ms,
+        endpoints=endpoints,
     )
-
-
-def _backup(at_ms: int, detail: dict[str, str | int]) -> Backup:
-    path, size = detail.get("path"), detail.get("bytes")
-    return Backup(at_ms, path if isinstance(path, str) else None, size if isinstance(size, int) else None)

@@ -28,7 +28,7 @@ class AlarmState(StrEnum):
 class Evidence:
     """Where to look: samples of a dataset, or a page."""
 
-    page: str  # samples, workers, about
+    page: str  # samples, dataset, workers, endpoints, or store: its facts
     dataset: str | None = None
     wanted: Filter | None = None
 
@@ -124,6 +124,9 @@ _ADVICE = {
     AlarmKind.STALLED: "Look at the server's log and its health. Open requests end at their time-out.",
     AlarmKind.WORKER_DEAD: "Look at the worker's log, and start it again.",
     AlarmKind.DISK_LOW: "Free some space, or move the store to a larger disk.",
+    AlarmKind.ENDPOINT_DOWN: "Look at the server. Nothing is lost meanwhile: its jobs are offered again by themselves.",
+    AlarmKind.BACKUP_OLD: "Make a backup, best every day by a timer, on another disk.",
+    AlarmKind.INTEGRITY: "Stop the workers, keep the store as it is, and read what `thinkledger verify --full` finds.",
 }
 _SAMPLES = {
     AlarmKind.GATE: Filter(verdict=Verdict.MISSING),
@@ -133,11 +136,20 @@ _SAMPLES = {
     AlarmKind.UNREADABLE: Filter(cause=Cause.MALFORMED),
     AlarmKind.STALLED: Filter(state="leased"),
 }
-_PAGES = {AlarmKind.WORKER_DEAD: "workers", AlarmKind.SERVER_CHANGED: "workers", AlarmKind.DISK_LOW: "about"}
+_PAGES = {
+    AlarmKind.WORKER_DEAD: "workers",
+    AlarmKind.SERVER_CHANGED: "endpoints",
+    AlarmKind.ENDPOINT_DOWN: "endpoints",
+    AlarmKind.DISK_LOW: "store",
+    AlarmKind.BACKUP_OLD: "store",
+    AlarmKind.INTEGRITY: "store",
+}
 
 
 def evidence(kind: AlarmKind, dataset: str | None) -> Evidence | None:
     """Where an alarm of this kind is to be looked at."""
+    if kind is AlarmKind.INTEGRITY and dataset is not None:
+        return Evidence("dataset", dataset)
     if kind in _PAGES:
         return Evidence(_PAGES[kind])
     return None if dataset is None else Evidence("samples", dataset, _SAMPLES[kind])

@@ -4,6 +4,7 @@ from typing import Any
 
 from app.model.states import JobState
 from app.model.verdicts import Fraction, Verdict
+from app.progress.endpoints_json import endpoints_json
 from app.progress.overview import Alarm, DatasetProgress, Liveness, Overview, Pace, Tally
 from app.spool.looking import SpoolState
 
@@ -26,6 +27,7 @@ def overview_json(overview: Overview) -> dict[str, Any]:
                 for worker in overview.workers.open
             ]
         },
+        "endpoints": endpoints_json(overview.endpoints),
         "spool": _spool(overview.spool),
         "store": {"path": overview.store_path, "bytes": overview.store_bytes, "backup_ms": overview.backup_ms},
         "disk": {

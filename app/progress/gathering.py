@@ -7,6 +7,7 @@ from typing import Any
 
 from anyio import to_thread
 
+from app.gates.health import Endpoints, endpoints_in
 from app.gates.stalling import stalled
 from app.model.errors import no_such_dataset
 from app.model.lease import Cause
@@ -55,6 +56,7 @@ class _Found:
     stalled: Collection[int]  # datasets
     need: Need
     backup_ms: int | None
+    endpoints: Endpoints
 
 
 async def overview(store: Store, name: str | None = None) -> Overview:
@@ -97,6 +99,7 @@ async def _overview(store: Store, found: _Found, name: str | None) -> Overview:
         disk_free=disk.free,
         need=found.need,
         backup_ms=found.backup_ms,
+        endpoints=found.endpoints,
         alarms=tuple(_alarm(row) for row in found.alarms if name is None or row.name in (None, name)),
         spool=await to_thread.run_sync(look, store.place),
     )
@@ -118,6 +121,7 @@ async def _find(reads: Reads, now_ms: int) -> _Found:
         stalled=await stalled(reads, now_ms),
         need=await need_in(reads),
         backup_ms=await reads.value(statements.last_backup()),
+        endpoints=await endpoints_in(reads, now_ms),
     )
 
 

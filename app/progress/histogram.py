@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from app.model.bins import BINS
 from app.model.ids import DatasetId
 from app.progress import statements_dataset as statements
 from app.store.transaction import Reads
-
-FIRST, LAST = 7, 18  # the first bin ends below 2**7 characters, the last begins at 2**18
-BINS = (1, *(2**power for power in range(FIRST, LAST + 1)))  # the least length of each bin
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from app.gates.health import Endpoints
+from app.model.gates import AlarmKind
 from app.model.lease import Cause
 from app.model.limits import least_free_disk
 from app.model.states import JobState
+from app.model.sums import Sums
 from app.model.verdicts import Fraction, Verdict, capture_rate
 from app.progress.eta import Eta
 from app.progress.rates import Rate
@@ -40,8 +43,12 @@ class Tally:
     @property
     def adds_up(self) -> bool:
         """Every job in exactly one state, and every done job with exactly one verdict."""
+        return self.sums.add_up
+
+    @property
+    def sums(self) -> Sums:
         verdicts = sum(self.expected.values()) + sum(self.unexpected.values())
-        return self.summed == self.total and verdicts == self.state(JobState.DONE)
+        return Sums(self.total, self.summed, self.state(JobState.DONE), verdicts)
 
     @property
     def progress(self) -> Fraction:
@@ -204,6 +211,7 @@ class Overview:
     disk_free: int = 0
     need: Need = Need(0, None)
     backup_ms: int | None = None  # when the newest backup was made
+    endpoints: Endpoints = field(default_factory=Endpoints)
     spool: SpoolState = field(default_factory=SpoolState)  # answers that are on disk and not in the store
 
     @property
@@ -213,9 +221,12 @@ class Overview:
 
     @property
     def warnings(self) -> tuple[Alarm, ...]:
-        """The alarms that no hold says already."""
+        """The alarms that no hold and no mismatch beside them says already."""
         said = {hold.reason for dataset in self.datasets for hold in dataset.holds}
-        return tuple(alarm for alarm in self.alarms if alarm.message not in said)
+        wrong = {(AlarmKind.INTEGRITY, dataset.name) for dataset in self.datasets if not dataset.tally.adds_up}
+        return tuple(
+            alarm for alarm in self.alarms if alarm.message not in said and (alarm.kind, alarm.dataset) not in wrong
+        )
 
     @property
     def adds_up(self) -> bool:

@@ -10,7 +10,6 @@ from app.store.tables import (
     DATASET,
     ENDPOINT,
     EVALUATOR,
-    EVENT,
     JOB,
     META,
     WORKER,
@@ -119,17 +118,6 @@ def evaluator() -> Select[Any]:
 
 
 @cache
-def latest_event() -> Select[Any]:
-    """The latest event of a kind."""
-    return (
-        select(EVENT.c.at_ms, EVENT.c.detail)
-        .where(EVENT.c.kind == bindparam("kind"))
-        .order_by(EVENT.c.at_ms.desc(), EVENT.c.id.desc())
-        .limit(1)
-    )
-
-
-@cache
 def store_facts() -> Select[Any]:
     """What the store says of itself."""
-    return select(META.c.seq, META.c.parser_version, META.c.created_ms)
+    return select(META.c.seq, META.c.parser_version, META.c.backup_ms)

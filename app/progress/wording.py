@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from app.gates.health import AskedEndpoint, Endpoints, Reach
 from app.model.states import JobState
 from app.progress.eta import Eta, Word
 from app.progress.overview import Liveness, Need, Pace, Tally, Workers
@@ -82,18 +83,36 @@ def states(tally: Tally) -> str:
 
 def mismatch(tally: Tally) -> str | None:
     """What a tally that does not add up says; None when it does."""
-    if tally.adds_up:
-        return None
-    verdicts = sum(tally.expected.values()) + sum(tally.unexpected.values())
-    return (
-        f"The states add up to {tally.summed:,}, the order of import says {tally.total:,}; {verdicts:,} verdicts stand "
-        f"beside {tally.state(JobState.DONE):,} done jobs. Stop the workers and run `thinkledger verify`."
-    )
+    return tally.sums.mismatch
 
 
 def workers(found: Workers) -> str:
     """`2 live, 0 late, 3 stopped, 1 dead`."""
     return ", ".join(f"{found.count(liveness)} {liveness}" for liveness in Liveness)
+
+
+def endpoints(found: Endpoints) -> str:
+    """All servers that are asked now, in a few words."""
+    count = len(found.asked)
+    match found.reach:
+        case Reach.NONE:
+            return "no endpoint yet"
+        case Reach.NOT_ASKED:
+            return "endpoint not asked"
+        case Reach.PARTLY if count == 1:
+            return f"endpoint down for {found.asked[0].down:,} of {found.asked[0].asking:,} workers"
+        case Reach.PARTLY:
+            return f"{len(found.down):,} of {count:,} endpoints down"
+        case _:
+            return f"endpoint {found.reach}" if count == 1 else f"{count:,} endpoints {found.reach}"
+
+
+def endpoint(one: AskedEndpoint) -> str:
+    """One server: `up since ...`, or `down for 1 of 2 workers since ...: why`."""
+    if one.reason is None:
+        return f"up since {moment(one.since_ms)}"
+    whom = f" for {one.down:,} of {one.asking:,} workers" if one.asking > 1 else ""
+    return f"down{whom} since {moment(one.since_ms)}: {one.reason}"
 
 
 def spool(found: SpoolState) -> Iterator[str]:

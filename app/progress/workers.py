@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.gates.health import Endpoints, endpoints_in
 from app.progress import rates
 from app.progress import statements as overview_statements
 from app.progress import statements_workers as statements
@@ -93,6 +94,7 @@ class WorkersPage:
     leases: int  # of all workers
     oldest: tuple[LeaseLine, ...]
     endpoints: tuple[EndpointCard, ...]
+    asked: Endpoints  # those that the open workers ask now, and how they find them
 
     def count(self, liveness: Liveness) -> int:
         """Workers of one liveness, those that are not listed too."""
@@ -118,6 +120,7 @@ async def workers_page(store: Store) -> WorkersPage:
             leases=sum(row.n for row in held.values()),
             oldest=tuple(_lease(row) for row in await reads.rows(statements.oldest_leases(), {"limit": LEASES_SHOWN})),
             endpoints=_cards(await reads.rows(statements.endpoints(), {"limit": ENDPOINTS_SHOWN})),
+            asked=await endpoints_in(reads, now_ms),
         )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from app.progress.endpoints_json import endpoints_json
 from app.progress.overview import Liveness
 from app.progress.workers import EndpointCard, WorkerLine, WorkersPage
 
@@ -15,6 +16,7 @@ def workers_json(page: WorkersPage) -> dict[str, Any]:
         "leases": page.leases,
         "oldest_leases": [asdict(lease) for lease in page.oldest],
         "endpoints": [_endpoint(card) for card in page.endpoints],
+        "asked": endpoints_json(page.asked),
     }
 
 

@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
@@ -19,8 +19,9 @@ from app.model.errors import ThinkledgerError
 from app.store import library, schema
 from app.store import place as places
 from app.store.checkpoint import checkpoint
+from app.store.damage import Damage
 from app.store.engines import BUSY_TIMEOUT_MS, reading_engine, writing_engine
-from app.store.faults import as_error, classify
+from app.store.faults import Fault, as_error, classify
 from app.store.place import Place
 from app.store.tables import META
 from app.store.transaction import Reads
@@ -47,6 +48,7 @@ class Store:
     _writer: Writer
     _reader: AsyncEngine
     _watch: Watch
+    damage: Damage = field(default_factory=Damage)  # that was met while reading
 
     async def write(
         self, operation: Operation[Item, Result], item: Item, *, first: bool = False, hold_s: float = math.inf
@@ -65,7 +67,10 @@ class Store:
             async with self._reader.connect() as connection:
                 yield Reads(connection)
         except DBAPIError as error:
-            raise as_error(classify(error), error) from error
+            fault = classify(error)
+            if fault is Fault.DAMAGED:
+                self.damage.saw(str(error.orig))
+            raise as_error(fault, error) from error
 
     def check_files(self) -> None:
         """Raise where the file that is open is no longer the one at its path. Every write checks this by itself."""

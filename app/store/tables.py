@@ -283,6 +283,18 @@ class Endpoint(SQLModel, table=True):
     last_seen_ms: int = _integer()
 
 
+class EndpointHealth(SQLModel, table=True):
+    """Whether a worker may ask a server; its latest word, a row a worker and base URL."""
+
+    __tablename__ = "endpoint_health"
+    __table_args__ = (CheckConstraint("(up = 1) = (reason IS NULL)", name="down_for_a_reason"), STRICT)
+    worker_id: int = _to("worker.id", primary=True)
+    base_url: str = Field(sa_column=Column(Text, primary_key=True))
+    up: int = _integer()  # 1: it is asked; 0: it is asked nothing until it is well again
+    since_ms: int = _integer()
+    reason: str | None = _text(null=True)
+
+
 class Response(SQLModel, table=True):
     """A stored body with its HTTP facts. Append-only but for the two seq columns."""
 
@@ -520,6 +532,7 @@ SAMPLE = table_of(Sample)
 JOB = table_of(Job)
 WORKER = table_of(Worker)
 ENDPOINT = table_of(Endpoint)
+ENDPOINT_HEALTH = table_of(EndpointHealth)
 RESPONSE = table_of(Response)
 UNREAD = table_of(Unread)
 READING = table_of(Reading)

@@ -6,12 +6,13 @@ them. Counting by trigger costs 0.016 ms at any size; GROUP BY over 3 million jo
 
 from itertools import pairwise
 
+from app.model.bins import BINS
+
 _BUMP = "ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n"
 _BUMP_MINUTE = (
     "ON CONFLICT (worker_id, minute) DO UPDATE SET bodies = bodies + excluded.bodies, failed = failed + excluded.failed"
 )
 _GRADED = "{row}.expected = 1 AND {row}.verdict IN ('captured_field', 'split_from_content', 'missing', 'leaked')"
-_BINS = (1, *(2**power for power in range(7, 19)))  # the least length of each bin of reasoning lengths
 _CAPTURED = "{row}.expected = 1 AND {row}.verdict IN ('captured_field', 'split_from_content')"
 
 
@@ -21,8 +22,8 @@ def _state(row: str, sign: int) -> str:
 
 def _bin(length: str) -> str:
     """The least length of the bin that a length belongs to."""
-    cases = " ".join(f"WHEN {length} < {end} THEN {least}" for least, end in pairwise(_BINS))
-    return f"CASE {cases} ELSE {_BINS[-1]} END"
+    cases = " ".join(f"WHEN {length} < {end} THEN {least}" for least, end in pairwise(BINS))
+    return f"CASE {cases} ELSE {BINS[-1]} END"
 
 
 def _finished(row: str, sign: int) -> str:
@@ -107,6 +108,20 @@ SQLITE_TRIGGERS: tuple[str, ...] = (
         "failure_brought",
         "AFTER INSERT ON failure WHEN NEW.worker_id IS NOT NULL",
         f"INSERT INTO worker_minute VALUES (NEW.worker_id, NEW.at_ms / 60000, 0, 1) {_BUMP_MINUTE};",
+    ),
+    _trigger(
+        "response_deleted",
+        "AFTER DELETE ON response",
+        "INSERT INTO worker_minute SELECT OLD.worker_id, OLD.received_ms / 60000, -1, 0"
+        f" WHERE OLD.worker_id IS NOT NULL {_BUMP_MINUTE}; INSERT INTO counter SELECT dataset_id, 'late', -1 FROM job"
+        f" WHERE id = OLD.job_id AND OLD.late = 1 {_BUMP};",
+    ),
+    _trigger(
+        "failure_deleted",
+        "AFTER DELETE ON failure",
+        "INSERT INTO worker_minute SELECT OLD.worker_id, OLD.at_ms / 60000, 0, -1"
+        f" WHERE OLD.worker_id IS NOT NULL {_BUMP_MINUTE};"
+        " UPDATE failure_group SET attempts = attempts - 1 WHERE id = OLD.group_id;",
     ),
 )
 

@@ -10,16 +10,21 @@ from app.store.tables import (
     BUCKET,
     COUNTER,
     DATASET,
+    FAILURE,
+    FAILURE_GROUP,
     GATE_WINDOW,
     HOLD,
     JOB,
     META,
     READING,
+    REASONING_LENGTH,
     RESPONSE,
     SAMPLE,
     TOKEN_IDS,
+    TRIAGE,
     UNREAD,
     WORKER,
+    WORKER_MINUTE,
 )
 
 _AFTER = bindparam("after", type_=Integer())
@@ -56,7 +61,8 @@ def jobs() -> Select[Any]:
     return (
         select(
             JOB.c.id, JOB.c.dataset_id, JOB.c.sample_id, JOB.c.ordinal, JOB.c.replica, JOB.c.state, JOB.c.attempt,
-            JOB.c.cause, JOB.c.finished_ms, JOB.c.verdict, JOB.c.expected, JOB.c.finish_reason, JOB.c.reasoning_chars,
+            JOB.c.cause, JOB.c.finished_ms, JOB.c.verdict, JOB.c.expected, JOB.c.finish_reason, JOB.c.found,
+            JOB.c.reasoning_chars,
             JOB.c.content_chars, JOB.c.completion_tokens, JOB.c.latency_ms, JOB.c.preview, JOB.c.imported,
             SAMPLE.c.dataset_id.label("sample_dataset"), SAMPLE.c.sample_id.label("sample_name"),
             WORKER.c.id.label("worker"), WORKER.c.state.label("worker_state"),
@@ -85,7 +91,7 @@ def answers() -> Select[Any]:
         select(
             RESPONSE.c.id, RESPONSE.c.job_id, RESPONSE.c.turn, RESPONSE.c.expected,
             (RESPONSE.c.received_ms - RESPONSE.c.requested_ms).label("latency_ms"),
-            READING.c.seq, READING.c.verdict, READING.c.finish_reason, READING.c.reasoning_chars,
+            READING.c.seq, READING.c.verdict, READING.c.finish_reason, READING.c.found, READING.c.reasoning_chars,
             READING.c.content_chars, READING.c.completion_tokens, READING.c.preview,
         )
         .outerjoin(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == _newest()))
@@ -105,9 +111,9 @@ def responses() -> Select[Any]:
     return (
         select(
             RESPONSE.c.id, RESPONSE.c.attempt, RESPONSE.c.turn, RESPONSE.c.accepted_seq, RESPONSE.c.superseded_seq,
-            RESPONSE.c.late, RESPONSE.c.raw_bytes, JOB.c.dataset_id, JOB.c.sample_id,
-            JOB.c.attempt.label("job_attempt"), READING.c.seq, READING.c.parser_version,
-            UNREAD.c.response_id.label("unread"),
+            RESPONSE.c.late, RESPONSE.c.raw_bytes, RESPONSE.c.worker_id, RESPONSE.c.received_ms,
+            JOB.c.dataset_id, JOB.c.sample_id, JOB.c.attempt.label("job_attempt"),
+            READING.c.seq, READING.c.parser_version, UNREAD.c.response_id.label("unread"),
         )
         .outerjoin(JOB, JOB.c.id == RESPONSE.c.job_id)
         .outerjoin(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == _newest()))
@@ -136,6 +142,53 @@ def bodies() -> Select[Any]:
         .outerjoin(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == _newest()))
         .outerjoin(TOKEN_IDS, TOKEN_IDS.c.response_id == RESPONSE.c.id)
     )  # fmt: skip
+
+
+@cache
+def last_failure() -> Select[Any]:
+    """The number of the newest failed attempt."""
+    return select(func.max(FAILURE.c.id))
+
+
+@cache
+def failures() -> Select[Any]:
+    """A page of failed attempts: who made them, when, and how they are grouped."""
+    return select(FAILURE.c.worker_id, FAILURE.c.at_ms, FAILURE.c.group_id).where(
+        FAILURE.c.id > _AFTER, FAILURE.c.id <= _UNTIL
+    )
+
+
+def _of_every(table: Any, key: Any) -> Any:
+    """Rows of a table whose key begins with a dataset or a worker, found by it."""
+    return key.in_(select(table.c.id))
+
+
+@cache
+def cells() -> Select[Any]:
+    """Every cell of every triage matrix."""
+    listed = select(TRIAGE.c.dataset_id, TRIAGE.c.finish_reason, TRIAGE.c.found, TRIAGE.c.n)
+    return listed.where(_of_every(DATASET, TRIAGE.c.dataset_id))
+
+
+@cache
+def lengths() -> Select[Any]:
+    """Every bin of every histogram."""
+    listed = select(REASONING_LENGTH.c.dataset_id, REASONING_LENGTH.c.least, REASONING_LENGTH.c.n)
+    return listed.where(_of_every(DATASET, REASONING_LENGTH.c.dataset_id))
+
+
+@cache
+def groups() -> Select[Any]:
+    """Every group of failed attempts."""
+    named = (FAILURE_GROUP.c.id, FAILURE_GROUP.c.dataset_id, FAILURE_GROUP.c.cause, FAILURE_GROUP.c.message)
+    return select(*named, FAILURE_GROUP.c.attempts).where(_of_every(DATASET, FAILURE_GROUP.c.dataset_id))
+
+
+@cache
+def brought() -> Select[Any]:
+    """What every worker brought, minute by minute."""
+    minutes = (WORKER_MINUTE.c.worker_id, WORKER_MINUTE.c.minute, WORKER_MINUTE.c.bodies, WORKER_MINUTE.c.failed)
+    return select(*minutes).where(_of_every(WORKER, WORKER_MINUTE.c.worker_id))
 
 
 @cache

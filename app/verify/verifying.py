@@ -16,6 +16,7 @@ from app.verify import statements
 from app.verify.bodies import check_body, check_response
 from app.verify.findings import RESTORE, Finding, Report
 from app.verify.jobs import check_job
+from app.verify.page_sums import PageSums, compare_brought, compare_cells, compare_groups, compare_lengths
 from app.verify.recount import Recount, compare_counters, compare_minutes, compare_totals
 from app.verify.windows import check_holds, check_windows
 
@@ -45,10 +46,12 @@ class _Verification:
     full: bool
     report: Report = field(default_factory=Report)
     counted: Recount = field(default_factory=Recount)
+    sums: PageSums = field(default_factory=PageSums)
     names: dict[int, str] = field(default_factory=dict)
     parser_version: int = 0
     jobs: int = 0  # the highest numbers
     responses: int = 0
+    failures: int = 0
 
     async def run(self) -> Report:
         await self._begin()
@@ -61,7 +64,10 @@ class _Verification:
             await self._check_jobs(after)
         for after in range(0, self.responses, PAGE):
             await self._check_responses(after)
+        for after in range(0, self.failures, PAGE):
+            await self._count_failures(after)
         await self._check_sums()
+        await self._check_page_sums()
         return self.report
 
     async def _begin(self) -> None:
@@ -71,6 +77,7 @@ class _Verification:
         self.names = {row.id: row.name for row in await self.reads.rows(statements.datasets())}
         self.jobs = await self.reads.value(statements.last_job()) or 0
         self.responses = await self.reads.value(statements.last_response()) or 0
+        self.failures = await self.reads.value(statements.last_failure()) or 0
 
     def _tell(self, findings: Iterable[Finding]) -> None:
         for finding in findings:
@@ -86,6 +93,7 @@ class _Verification:
         answers = _by_job(await self.reads.rows(statements.answers(), page))
         for job in rows:
             self.counted.job(job)
+            self.sums.job(job)
             self._tell(check_job(job, answers.get(job.id, ()), self._name(job.dataset_id)))
         self.report.jobs += len(rows)
         self.told.progress(min(after + PAGE, self.jobs), self.jobs + self.responses)
@@ -93,6 +101,7 @@ class _Verification:
     async def _check_responses(self, after: int) -> None:
         rows = await self.reads.rows(statements.responses(), {"after": after, "until": after + PAGE})
         for row in rows:
+            self.sums.response(row)
             if row.late:
                 self.counted.late(row.dataset_id)
             self._tell(check_response(row, self.report.seq, self.parser_version, self._name(row.dataset_id)))
@@ -100,6 +109,10 @@ class _Verification:
         for batch in _cut([row for row in rows if self._chosen(row.id)]):
             await self._check_bodies(batch)
             self.told.progress(self.jobs + batch[-1].id, self.jobs + self.responses)
+
+    async def _count_failures(self, after: int) -> None:
+        for row in await self.reads.rows(statements.failures(), {"after": after, "until": after + PAGE}):
+            self.sums.failure(row)
 
     def _chosen(self, response: int) -> bool:
         return self.full or response % max(1, self.responses // SPOT_CHECKS) == 0
@@ -122,6 +135,12 @@ class _Verification:
             self._tell(compare_minutes(self.counted, dataset, stored, name))
         self._tell(check_windows(await self.reads.rows(statements.windows()), self.names))
         self._tell(check_holds(await self.reads.rows(statements.holds()), self.report.seq, self.names))
+
+    async def _check_page_sums(self) -> None:
+        self._tell(compare_cells(self.sums, await self.reads.rows(statements.cells()), self.names))
+        self._tell(compare_lengths(self.sums, await self.reads.rows(statements.lengths()), self.names))
+        self._tell(compare_groups(self.sums, await self.reads.rows(statements.groups()), self.names))
+        self._tell(compare_brought(self.sums, await self.reads.rows(statements.brought())))
 
 
 def _by_job(rows: Sequence[Any]) -> dict[int, list[Any]]:

@@ -37,6 +37,9 @@ class AlarmRow:
     acknowledge: str | None
 
 
+_PLACES = {"workers": "/workers", "endpoints": "/workers#endpoints", "store": "/alerts#foot"}
+
+
 def routes(site: Site) -> list[Any]:
     """The page, its twin, and the word that somebody has seen it."""
 
@@ -75,7 +78,8 @@ def _known(found: AlertsPage, number: int) -> bool:
 def evaluation(found: Evaluation) -> str:
     """Whether anybody looks at what time triggers."""
     if found.at_ms is None:
-        return "Nobody has looked yet at what time triggers (stalled, worker dead, disk, backup)."
+        timed = "stalled, worker dead, endpoint down, disk, backup, integrity"
+        return f"Nobody has looked yet at what time triggers ({timed})."
     if found.stale:
         return f"Nobody evaluates what time triggers; the last look was at {wording.moment(found.at_ms)} by {found.by}."
     return f"What time triggers is evaluated by {found.by}."
@@ -115,4 +119,6 @@ def _evidence(site: Site, one: AlarmLine) -> str | None:
     if where.page == "samples" and where.dataset is not None:
         words = {} if where.wanted is None else where.wanted.words()
         return site.dataset_url(where.dataset, "/samples", **words)
-    return site.url("/workers") if where.page == "workers" else site.url("/exports")
+    if where.page == "dataset" and where.dataset is not None:
+        return site.dataset_url(where.dataset)
+    return site.url(_PLACES[where.page])

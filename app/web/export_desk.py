@@ -9,6 +9,7 @@ from app.export.folder import ExportFolder
 from app.export.request import ExportRequest
 from app.model.errors import Refused, ThinkledgerError
 from app.store.store import Store
+from app.web.answers import error_number
 from app.web.site import Work
 
 log = logging.getLogger("thinkledger.web")
@@ -56,9 +57,29 @@ class Desk:
             build.rows = rows
 
         try:
-            await export_dataset(self.store, request, listener=Listener(on_census, on_rows))
+            await self._export(request, Listener(on_census, on_rows))
         except ThinkledgerError as error:
             build.error = str(error)
-            log.warning("export %s: %s", build.name, error)
+            log.warning("export %s: %s", build.name, error, exc_info=error.__cause__)
         else:
             del self.builds[build.name]
+
+    async def _export(self, request: ExportRequest, listener: Listener) -> None:
+        """Raises nothing but our own errors: one order that goes wrong may not end the server with all others."""
+        try:
+            await export_dataset(self.store, request, listener=listener)
+        except ThinkledgerError:
+            raise
+        except Exception as error:
+            raise Unforeseen(error_number(), request.dataset) from error
+
+
+class Unforeseen(ThinkledgerError):
+    """An error that has no sentence of its own; the log holds what it was, under a number."""
+
+    def __init__(self, number: str, dataset: str) -> None:
+        super().__init__(
+            f"Something went wrong that was not foreseen; the log of this server tells more under {number}. No file "
+            "was made, and nothing in the store was changed. Order it again; where that fails too, `thinkledger export "
+            f"--dataset {dataset}` shows the whole error, and `thinkledger verify` whether the store is sound."
+        )

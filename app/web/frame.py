@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from app.progress import wording
 from app.progress.about import About, about
 from app.progress.overview import Overview
+from app.web.marks import Mark, endpoints_mark
 from app.web.site import Site
 
 
@@ -29,6 +30,7 @@ class Frame:
     say: str  # what a screen reader is told when it changes
     as_of: str
     sections: tuple[Section, ...]
+    endpoints: Mark | None
     facts: tuple[str, ...]
     store_path: str
     read_only: bool
@@ -54,6 +56,7 @@ async def frame(
         sections=tuple(
             Section(key, word, site.url(path), word == section, _note(word, now)) for key, word, path in _SECTIONS
         ),
+        endpoints=endpoints_mark(facts.endpoints),
         facts=tuple(_facts(facts)),
         store_path=now.store_path,
         read_only=site.read_only,
@@ -65,7 +68,7 @@ async def frame(
 
 def bare_frame(site: Site, title: str) -> Frame:
     """The frame of a page that tells nothing about the store."""
-    return Frame(site.root, title, "", "", (), (), "", False, site.door is not None, live=False)
+    return Frame(site.root, title, "", "", (), None, (), "", False, site.door is not None, live=False)
 
 
 def _note(word: str, now: Overview) -> str:
@@ -76,6 +79,6 @@ def _facts(found: About) -> Iterator[str]:
     yield f"Thinkledger {found.version}"
     yield f"store {wording.size(found.store_bytes)}, WAL {wording.size(found.wal_bytes)}"
     yield f"disk {wording.size(found.disk_free_bytes)} free"
-    yield "no backup yet" if found.backup is None else f"last backup {wording.moment(found.backup.at_ms)}"
+    yield "no backup yet" if found.backup_ms is None else f"last backup {wording.moment(found.backup_ms)}"
     if not found.sqlite_fixed:
         yield f"SQLite {found.sqlite_version} can lose committed pages; see doctor"

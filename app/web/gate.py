@@ -1,6 +1,7 @@
 """The layer that asks for a session before any route; only health, login and static files are free."""
 
 from app.web.door import Door
+from app.web.landing import login_for
 from app.web.shield import App, Receive, Scope, Send, header, plain
 
 _FREE = frozenset({"/healthz", "/readyz", "/login"})
@@ -12,13 +13,14 @@ class Gate:
     def __init__(self, app: App, door: Door | None, root: str = "") -> None:
         self._app = app
         self._door = door
-        self._login = f"{root}/login".encode()
+        self._root = root
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._door is None or is_free(scope["path"]) or self._admitted(self._door, scope):
             await self._app(scope, receive, send)
         elif _is_person(scope):
-            await plain(send, 303, "Log in first.", (b"location", self._login))
+            there = self._root + login_for(scope["path"], scope["query_string"])
+            await plain(send, 303, "Log in first.", (b"location", there.encode()))
         else:
             await plain(send, 401, "Log in first, or send the token.", (b"www-authenticate", b"Bearer"))
 

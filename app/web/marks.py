@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+from app.gates.health import AskedEndpoint, Endpoints, Reach
 from app.model.states import JobState
 from app.model.verdicts import CAPTURED, Fraction, Verdict
+from app.progress import wording
 from app.progress.eta import Word
 from app.progress.overview import DatasetProgress, Liveness, OpenWorker, Tally
 
@@ -37,6 +39,25 @@ _LIVENESS = {
     Liveness.STOPPED: Mark("quiet", _CIRCLE, "stopped"),
     Liveness.DEAD: Mark("bad", _CROSS, "dead"),
 }
+
+
+_REACH = {
+    Reach.NONE: ("quiet", _CIRCLE),
+    Reach.NOT_ASKED: ("quiet", _CIRCLE),
+    Reach.UP: ("good", _DISC),
+    Reach.PARTLY: ("warn", "!"),
+    Reach.DOWN: ("bad", _CROSS),
+}
+
+
+def endpoints_mark(found: Endpoints) -> Mark:
+    """The servers of a run, in a few words."""
+    return Mark(*_REACH[found.reach], wording.endpoints(found))
+
+
+def endpoint_mark(one: AskedEndpoint) -> Mark:
+    """One of them."""
+    return Mark(*_REACH[one.reach], wording.endpoint(one))
 
 
 def job_mark(state: JobState) -> Mark:

@@ -19,6 +19,7 @@ from app.gates.evaluating import keep_evaluating
 from app.leasing import locks
 from app.model.errors import Refused, ThinkledgerError, Unavailable, UsageError
 from app.model.exits import Exit
+from app.model.limits import BACKUP_OLD_MS
 from app.store.store import Store
 from app.web.application import create_app
 from app.web.door import Door
@@ -56,6 +57,7 @@ class Serving:
     trusted_origins: frozenset[str] = frozenset()
     root: str = ""
     read_only: bool = False
+    backup_ms: int | None = BACKUP_OLD_MS  # how long answers may be in no backup before an alarm says so
 
 
 @dataclass(slots=True)
@@ -142,7 +144,7 @@ async def serve(store: Store, asked: Serving, on_ready: Callable[[Running], None
             running = Running(address.url(port) + asked.root, door, server)
             server.on_ready = lambda: on_ready(running)
             if not asked.read_only:
-                work.start_soon(_look_after_alarms, store)
+                work.start_soon(_look_after_alarms, store, asked.backup_ms)
             await server.serve(sockets=[listener])
             work.cancel_scope.cancel()
     if address.uds is not None:
@@ -150,10 +152,10 @@ async def serve(store: Store, asked: Serving, on_ready: Callable[[Running], None
     return server.ended_by
 
 
-async def _look_after_alarms(store: Store) -> None:
+async def _look_after_alarms(store: Store, backup_ms: int | None) -> None:
     """A store that is damaged is no reason to go: the pages say why they cannot be read, and who does not look."""
     try:
-        await keep_evaluating(store, f"serve {os.getpid()}", log.warning)
+        await keep_evaluating(store, f"serve {os.getpid()}", log.warning, backup_ms)
     except ThinkledgerError as error:
         log.warning("alarms are not evaluated here any more: %s", error)
 

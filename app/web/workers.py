@@ -5,19 +5,18 @@ from typing import Any
 
 from litestar import get
 
-from app.leasing.workers import Leave, leave
-from app.model.errors import NotFound
+from app.leasing.workers import drain as drain_worker
 from app.model.ids import WorkerId
 from app.progress import wording
 from app.progress.gathering import overview
-from app.progress.overview import Liveness
-from app.progress.workers import EndpointCard, LeaseLine, WorkerLine, WorkersPage, workers_page
+from app.progress.worker_words import counts, worker_words
+from app.progress.workers import EndpointCard, LeaseLine, WorkerLine, workers_page
 from app.progress.workers_json import workers_json
 from app.web.actions import Outcome, action
 from app.web.answers import Answer, Asked, json_response
 from app.web.asking import Said, query
 from app.web.frame import frame
-from app.web.marks import Mark, liveness_mark
+from app.web.marks import Mark, endpoint_mark, liveness_mark
 from app.web.pages import show
 from app.web.said import SAID, said
 from app.web.site import Site
@@ -81,8 +80,9 @@ def routes(site: Site) -> list[Any]:
             request, "workers/page.html", around,
             rows=[_row(site, one, found.as_of_ms) for one in found.workers if one.open],
             closed=[_row(site, one, found.as_of_ms) for one in found.workers if not one.open],
-            note=_counts(found), leases=f"{found.leases:,}", oldest=[_lease(site, one) for one in found.oldest],
+            note=counts(found), leases=f"{found.leases:,}", oldest=[_lease(site, one) for one in found.oldest],
             cards=[_card(one) for one in found.endpoints],
+            asked=[(one.base_url, endpoint_mark(one)) for one in found.asked.asked],
         )  # fmt: skip
 
     @get("/api/v1/workers")
@@ -93,35 +93,27 @@ def routes(site: Site) -> list[Any]:
 
     async def drain(request: Asked, _form: Said) -> Outcome:
         number = int(request.path_params["number"])
-        now = await workers_page(site.store)
-        if all(worker.id != number for worker in now.workers):
-            raise NotFound(f"There is no open worker {number}. The page of workers lists them.")
-        moved = await site.store.write(leave, Leave(WorkerId(number), "draining"))
+        moved = await drain_worker(site.store, WorkerId(number))
         go = site.url("/workers", **{SAID: "draining" if moved else "not_open"})
         return Outcome(go, data={"worker": number, "draining": moved})
 
     return [page, twin, *action(site, "/workers/{number:int}/drain", (), drain)]
 
 
-def _counts(found: WorkersPage) -> str:
-    return ", ".join(f"{found.count(liveness)} {liveness}" for liveness in Liveness)
-
-
 def _row(site: Site, one: WorkerLine, now_ms: int) -> Row:
-    mark = liveness_mark(one.liveness)
-    late = f"{wording.age(now_ms - one.heartbeat_ms)} ago"
+    mark, said = liveness_mark(one.liveness), worker_words(one, now_ms)
     return Row(
         key=f"worker-{one.id}",
         name=one.name,
-        where=f"{one.host}, process {one.pid}",
-        mark=Mark(mark.tone, mark.icon, f"{mark.word}, draining") if one.draining and one.open else mark,
+        where=said.where,
+        mark=Mark(mark.tone, mark.icon, said.state),
         version=one.version,
-        slots=f"{one.leases:,} of {one.slots:,}",
-        oldest="-" if one.oldest_lease_ms is None else wording.moment(one.oldest_lease_ms),
-        rate=wording.per_hour(one.rate) if one.open else "-",
-        failed=f"{one.failed_last_hour:,}",
-        heartbeat="on time" if one.liveness is Liveness.LIVE else late,
-        started=wording.moment(one.started_ms),
+        slots=said.slots,
+        oldest=said.oldest,
+        rate=said.rate,
+        failed=said.failed,
+        heartbeat=said.heartbeat,
+        started=said.started,
         drain=site.url(f"/workers/{one.id}/drain") if one.open and not one.draining else None,
     )
 

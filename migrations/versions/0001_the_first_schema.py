@@ -93,6 +93,8 @@ TRIGGERS = (
     """CREATE TRIGGER response_turned_late AFTER UPDATE OF late ON response WHEN NEW.late = 1 AND OLD.late = 0 BEGIN INSERT INTO counter SELECT dataset_id, 'late', 1 FROM job WHERE id = NEW.job_id ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n; END""",
     """CREATE TRIGGER response_brought AFTER INSERT ON response WHEN NEW.worker_id IS NOT NULL BEGIN INSERT INTO worker_minute VALUES (NEW.worker_id, NEW.received_ms / 60000, 1, 0) ON CONFLICT (worker_id, minute) DO UPDATE SET bodies = bodies + excluded.bodies, failed = failed + excluded.failed; END""",
     """CREATE TRIGGER failure_brought AFTER INSERT ON failure WHEN NEW.worker_id IS NOT NULL BEGIN INSERT INTO worker_minute VALUES (NEW.worker_id, NEW.at_ms / 60000, 0, 1) ON CONFLICT (worker_id, minute) DO UPDATE SET bodies = bodies + excluded.bodies, failed = failed + excluded.failed; END""",
+    """CREATE TRIGGER response_deleted AFTER DELETE ON response BEGIN INSERT INTO worker_minute SELECT OLD.worker_id, OLD.received_ms / 60000, -1, 0 WHERE OLD.worker_id IS NOT NULL ON CONFLICT (worker_id, minute) DO UPDATE SET bodies = bodies + excluded.bodies, failed = failed + excluded.failed; INSERT INTO counter SELECT dataset_id, 'late', -1 FROM job WHERE id = OLD.job_id AND OLD.late = 1 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n; END""",
+    """CREATE TRIGGER failure_deleted AFTER DELETE ON failure BEGIN INSERT INTO worker_minute SELECT OLD.worker_id, OLD.at_ms / 60000, 0, -1 WHERE OLD.worker_id IS NOT NULL ON CONFLICT (worker_id, minute) DO UPDATE SET bodies = bodies + excluded.bodies, failed = failed + excluded.failed; UPDATE failure_group SET attempts = attempts - 1 WHERE id = OLD.group_id; END""",
 )
 
 ANSWER_VIEW = """CREATE VIEW answer AS
@@ -532,6 +534,21 @@ def upgrade() -> None:
         unique=False,
         sqlite_where=sa.text("state = 'waiting'"),
         postgresql_where=sa.text("state = 'waiting'"),
+    )
+    op.create_table(
+        "endpoint_health",
+        sa.Column("worker_id", sa.Integer(), nullable=False),
+        sa.Column("base_url", sa.Text(), nullable=False),
+        sa.Column("up", sa.Integer(), nullable=False),
+        sa.Column("since_ms", sa.Integer(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=True),
+        sa.CheckConstraint("(up = 1) = (reason IS NULL)", name="down_for_a_reason"),
+        sa.ForeignKeyConstraint(
+            ["worker_id"],
+            ["worker.id"],
+        ),
+        sa.PrimaryKeyConstraint("worker_id", "base_url"),
+        sqlite_strict=True,
     )
     op.create_table(
         "response",

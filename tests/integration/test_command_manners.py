@@ -44,6 +44,8 @@ PRINTING = (
     ("sample", "d", "s1"),
     ("sample", "d", "s1", "--part", "raw", "--raw"),
     ("datasets",),
+    ("worker", "list"),
+    ("worker", "list", "--json"),
     ("datasets", "show", "d"),
     ("config",),
     ("export", "--dataset", "d", "-o", "-"),

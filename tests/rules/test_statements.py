@@ -24,7 +24,9 @@ SMALL = {
     "dataset", "counter", "worker", "hold", "unread", "meta", "endpoint", "source", "gate_window", "alarm", "evaluator",
     "candidates", "leased",  # bounded parts: what a list searches for one page, what workers hold
 }  # fmt: skip
-KEYED = {"bucket", "event", "failure_group", "triage", "reasoning_length", "worker_minute"}  # read by a key alone
+KEYED = {  # read by a key alone
+    "endpoint_health", "bucket", "event", "failure_group", "triage", "reasoning_length", "worker_minute",
+}  # fmt: skip
 
 # Partial indexes: each holds the jobs of one state only.
 PARTIAL = re.compile(r"USING (?:COVERING )?INDEX (?:job_ready|job_alone|job_waiting|job_leased)\b")

@@ -10,6 +10,7 @@ import typer
 from app.model.errors import UsageError
 from app.model.exits import Exit
 from worker import cli_context
+from worker.option_values import backup_age as backup_age_ms
 
 if TYPE_CHECKING:
     from app.web.serving import Address, Running, Serving
@@ -45,6 +46,9 @@ def serve(
     root_path: Annotated[
         str, typer.Option(metavar="PATH", help="What a proxy puts before every path, as /thinkledger.")
     ] = "",
+    backup_age: Annotated[
+        str, typer.Option(metavar="TIME", help="Alarm when answers are in no backup for so long; 0 for never.")
+    ] = "36h",
     open_browser: Annotated[bool, typer.Option("--open", help="Open the login address in a browser.")] = False,
 ) -> None:
     """Serve until a signal comes."""
@@ -52,6 +56,7 @@ def serve(
     if no_auth and token_file is not None:
         raise UsageError("--no-auth and --token-file exclude each other.")
     root, origins = _root(root_path), _origins(trusted_origin or [])
+    backup_ms = backup_age_ms(backup_age)
 
     async def command() -> Exit:
         from app.store.store import open_store
@@ -63,7 +68,7 @@ def serve(
         async with open_store(settings.db) as store:
             token = None if no_auth else _token(store.place.path, token_file)
             names = frozenset(name.lower() for name in allowed_host or ())
-            asked = Serving(address, token, names, origins, root, read_only)
+            asked = Serving(address, token, names, origins, root, read_only, backup_ms)
             _warn(asked)
             return await serve_store(store, asked, lambda running: _ready(running, address, open_browser=open_browser))
 

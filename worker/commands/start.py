@@ -9,16 +9,19 @@ import typer
 
 from app.model.errors import UsageError
 from worker import cli_context
+from worker.commands import workers
 from worker.open_files import make_room
 from worker.option_values import at_least, seconds, size
+from worker.option_values import backup_age as backup_age_ms
 
 DEFAULT_KEY = "THINKLEDGER_API_KEY"
 _TTL_WORDS = "below 1s a worker that is only busy would be taken for dead, and its jobs asked twice"
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(help="Ask the endpoint and store every thought.", no_args_is_help=True)
+    group = typer.Typer(help="Ask the endpoint and store every thought; see who does.", no_args_is_help=True)
     group.command("start", help=HELP)(start)
+    workers.register(group)
     app.add_typer(group, name="worker")
 
 
@@ -104,6 +107,9 @@ def start(
             help="Ask nothing new while the store's disk has less free. Default: 2GiB, or 5 % of a small disk.",
         ),
     ] = None,
+    backup_age: Annotated[
+        str, typer.Option(metavar="TIME", help="Alarm when answers are in no backup for so long; 0 for never.")
+    ] = "36h",
     name: Annotated[str | None, typer.Option(help="Shown in pages and status. Default: host and pid.")] = None,
 ) -> None:
     """Collect the settings and run the worker."""
@@ -148,6 +154,7 @@ def start(
         stall_s=timing["stall"],
         grace_s=seconds(grace),
         spool_after_s=seconds(spool_after),
+        backup_ms=backup_age_ms(backup_age),
     )
     log = Log(shared.log_format == "json", shared.verbosity < 0, (key,) if key else ())
     cli_context.run(lambda: run_worker(settings, log))

@@ -77,6 +77,10 @@ def lines(overview: "Overview", red: str = "{}", width: int | None = None) -> It
     yield from layout.facts([wording.workers(overview.workers)], width, "workers  ", "  ")
     for worker in overview.workers.open:
         yield from layout.facts(_worker(worker, overview.as_of_ms), width, "  ", "    ")
+    yield from layout.facts([wording.endpoints(overview.endpoints)], width, "servers  ", "  ")
+    for one in overview.endpoints.asked:
+        said = layout.facts([one_line(one.base_url), one_line(wording.endpoint(one))], width, "  ", "    ")
+        yield from said if one.reason is None else map(red.format, said)
     low = ["LOW: nothing new is asked"] if overview.disk_low else []
     disk = [f"{wording.size(overview.disk_free)} free", wording.need(overview.need), *low]
     shown = layout.facts(disk, width, "disk     ", "  ")

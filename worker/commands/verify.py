@@ -10,6 +10,7 @@ from app.model.exits import Exit
 from worker import cli_context
 
 if TYPE_CHECKING:
+    from app.store.store import Store
     from app.verify.findings import Finding, Report
 
 LISTED = 1_000  # findings that one JSON object holds; the count is that of all
@@ -20,6 +21,8 @@ def register(app: typer.Typer) -> None:
 
 
 HELP = """Compare all that a store says twice: sums, answers, copies, hashes, readings. Changes nothing.
+
+What it came to is noted, so that pages and `status` show an alarm until a later one finds nothing.
 
 Without --full 500 bodies are hashed and read anew, with it every one. Exit 8 when anything is wrong.
 Example: thinkledger --db B1.db verify --full
@@ -54,6 +57,7 @@ async def _run(settings: cli_context.Globals, *, full: bool, as_json: bool) -> E
     async with open_store(settings.db) as store:
         with shown(settings, "verify") as show:
             report = await verify(store, Told(tell, show), full=full)
+        await _note(store, report, full=full)
         waiting = look(store.place).waiting
     if as_json:
         cli_context.put_json(_facts(report, kept, full=full) | {"spool_waiting": waiting})
@@ -62,6 +66,17 @@ async def _run(settings: cli_context.Globals, *, full: bool, as_json: bool) -> E
         if waiting:
             cli_context.say(waiting_words(waiting))
     return Exit.DONE if report.sound else Exit.INTEGRITY
+
+
+async def _note(store: Store, report: Report, *, full: bool) -> None:
+    """A store that cannot be written to, as a damaged or a busy one, is verified all the same."""
+    from app.gates.soundness import Verified, note_verified
+    from app.model.errors import ThinkledgerError
+
+    try:
+        await store.write(note_verified, Verified(report.findings, full, report.seq))
+    except ThinkledgerError as error:
+        cli_context.say(f"What it came to could not be noted in the store: {error}")
 
 
 def summary(report: Report) -> str:

@@ -32,7 +32,7 @@
   function logIn() {
     const form = byId("login"), code = window.location.hash.slice(1);
     if (!form || !code) return;
-    window.history.replaceState(null, "", window.location.pathname);
+    window.history.replaceState(null, "", window.location.pathname + window.location.search);
     byId("token").value = code;
     form.requestSubmit();
   }

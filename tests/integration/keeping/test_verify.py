@@ -60,6 +60,19 @@ SEEDED = {
     ),
     "bucket": ("UPDATE bucket SET captured = 9 WHERE dataset_id = 1", "says captured 9, and"),
     "bucket_gone": ("DELETE FROM bucket WHERE dataset_id = 1", "says done 0, and"),
+    "triage": (
+        "UPDATE triage SET n = n + 1 WHERE dataset_id = 1 AND found = 'tag'",
+        "first: the triage cell of 'stop' and",
+    ),
+    "triage_of_nothing": ("INSERT INTO triage VALUES (2, 'odd', 'tag', 4)", "cell of 'odd' and tag says 4, and 0 are"),
+    "bin_of_lengths": (
+        "UPDATE reasoning_length SET n = n - 1 WHERE dataset_id = 1 AND least = 1",
+        "first: the bin of reasoning lengths from 1 on says",
+    ),
+    "failure_group": ("UPDATE failure_group SET attempts = 9", "first: the failures by rejected ("),
+    "worker_minute": ("UPDATE worker_minute SET bodies = 99", "of worker 1, bodies, says 99, and"),
+    "worker_minute_gone": ("DELETE FROM worker_minute", "of worker 1, bodies, says 0, and 6 are there"),
+    "copied_found": (f"UPDATE job SET found = 'field' WHERE id = {DONE}", "found of the job is 'field', and 'tag'"),
     "done_without_answer": (
         f"UPDATE response SET superseded_seq = accepted_seq WHERE id = {ANSWER}",
         "first s1: it is done without an accepted response",

@@ -144,3 +144,28 @@ def test_the_folder_and_its_files_are_their_owners_alone(opened: Dashboard, tmp_
     folder = tmp_path / "t.db.exports"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+
+
+def test_an_error_that_nobody_foresaw_is_kept_with_its_export_and_the_server_goes_on(
+    opened: Dashboard, tmp_path: Path
+) -> None:
+    with connection(tmp_path / "t.db") as store:
+        store.execute("PRAGMA busy_timeout = 10000")  # the server looks after its alarms
+        store.execute("UPDATE reading SET text_form = 'json' WHERE response_id = 1")
+    assert opened.send("/api/v1/exports", {"dataset": "free"}).status == 202
+    wait_for(lambda: _error(opened) is not None, "the error of the export")
+    told = str(_error(opened))
+    assert told.startswith("Something went wrong that was not foreseen; the log of this server tells more under ")
+    assert "`thinkledger export --dataset free`" in told
+    assert "not built: Something went wrong" in opened.ask("/exports").body
+    assert names(opened) == []
+    with connection(tmp_path / "t.db") as store:
+        store.execute("PRAGMA busy_timeout = 10000")  # the server looks after its alarms
+        store.execute("UPDATE reading SET text_form = 'plain' WHERE response_id = 1")
+    build(opened)
+    wait_for(lambda: _error(opened) is None, "the end of the order")
+
+
+def _error(running: Dashboard) -> object:
+    building = running.ask("/api/v1/exports").json["data"]["building"]
+    return building[0]["error"] if building else None

@@ -37,8 +37,8 @@ def test_a_server_in_trouble_gets_less_and_an_ill_one_nothing_while_the_others_g
     well, slowed, ill = server(16), server(16), server(16)
     slowed.pressure.limit = 2
     pool = Pool([ill, slowed, well], 64)
-    assert pool.hold(ill, wants_answer=True)
-    assert not pool.hold(ill, wants_answer=True)
+    assert pool.hold(ill, "it failed", wants_answer=True)
+    assert not pool.hold(ill, "it failed", wants_answer=True)
     slowed.busy = 1
     assert pool.shares() == [(well, 16), (slowed, 1)]
 
