@@ -14,6 +14,7 @@ from app.model import timed
 from app.model.errors import ResourceExhausted, Unavailable
 from app.model.gates import AlarmKind
 from app.model.ids import DatasetId, WorkerId
+from app.model.loss_flags import LossFlag
 from app.store.store import Store
 from app.store.transaction import Tx
 
@@ -58,6 +59,8 @@ async def _evaluate(tx: Tx, look: Look) -> bool:
         (AlarmKind.STALLED, await _stalled(tx)),
         (AlarmKind.WORKER_DEAD, await _dead(tx)),
         (AlarmKind.DISK_LOW, _disk(look)),
+        (AlarmKind.TEXT_SHORT, await _lost(tx, AlarmKind.TEXT_SHORT, LossFlag.TEXT_SHORT)),
+        (AlarmKind.CUT_UPSTREAM, await _lost(tx, AlarmKind.CUT_UPSTREAM, LossFlag.CUT_UPSTREAM)),
     ):
         await _stand(tx, kind, alarms)
     return True
@@ -98,3 +101,14 @@ def _disk(look: Look) -> list[Alarm]:
     free, total = look.disk
     message = timed.disk_low(free, total)
     return [] if message is None else [Alarm(AlarmKind.DISK_LOW, message)]
+
+
+async def _lost(tx: Tx, kind: AlarmKind, flag: LossFlag) -> list[Alarm]:
+    """Counted over all answers that stand, imported ones too; it ends when they were asked again or read anew."""
+    rows = await tx.rows(statements.flagged(), {"metric": f"flag:{flag}"})
+    said = [(row, timed.text_lost(flag, row.name, row.part, row.whole)) for row in rows]
+    return [
+        Alarm(kind, message, dataset=DatasetId(row.id), part=row.part, whole=row.whole)
+        for row, message in said
+        if message is not None
+    ]

@@ -25,7 +25,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 
 from app.store.batch import batch_rows
-from app.store.tables import ALARM, DATASET, ENDPOINT, EVALUATOR, GATE_WINDOW, JOB, WORKER
+from app.store.tables import ALARM, COUNTER, DATASET, ENDPOINT, EVALUATOR, GATE_WINDOW, JOB, WORKER
 
 _FACTS = ("gate", "first", "recent", "answers", "lost")
 _KINDS: Any = bindparam("kinds", expanding=True)
@@ -237,6 +237,18 @@ def latencies() -> Select[Any]:
 def dataset_names() -> Select[Any]:
     """The name of every dataset."""
     return select(DATASET.c.id, DATASET.c.name)
+
+
+@cache
+def flagged() -> Select[Any]:
+    """The datasets with answers that a loss flag is on: how many they are, and how many answers there are."""
+    part, whole = COUNTER, COUNTER.alias("whole")
+    return (
+        select(DATASET.c.id, DATASET.c.name, part.c.n.label("part"), whole.c.n.label("whole"))
+        .join(part, and_(part.c.dataset_id == DATASET.c.id, part.c.metric == bindparam("metric", type_=Text())))
+        .join(whole, and_(whole.c.dataset_id == DATASET.c.id, whole.c.metric == "state:done"))
+        .order_by(DATASET.c.id)
+    )
 
 
 @cache

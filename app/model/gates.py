@@ -80,6 +80,8 @@ class AlarmKind(StrEnum):
     STALLED = "stalled"
     WORKER_DEAD = "worker_dead"
     DISK_LOW = "disk_low"
+    TEXT_SHORT = "text_short_for_tokens"  # as the loss flags that they count
+    CUT_UPSTREAM = "cut_upstream"
 
 
 @dataclass(frozen=True, slots=True)
