@@ -47,6 +47,8 @@ def _open(body: bytes, form: Form) -> object:
     if form == Form.SSE and not body.lstrip().startswith(b"{"):
         return streams.join(events.chunks(body))
     value = documents.parse(documents.decode(body))
+    if form == Form.SPECFORGE:
+        return envelope.body_of_regenerated(value)
     return envelope.body_of_row(value) if form == Form.RAW_RESPONSES else value
 
 
