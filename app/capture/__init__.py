@@ -3,8 +3,9 @@
 Pure and total: no I/O, no clock, and any bytes whatsoever give a `Reading`, never an exception.
 
     read_body ─ documents ─ events ─ streams ─ envelope ─ message     what the server sent
-             └─ judge ─ fields ─ split ─ harmony                      what of it is thought, and what is answer
-                       └─ protection ─ fences ─ spans ─ tools         which tags are only quoted
+             ├─ judge ─ fields ─ split ─ harmony                      what of it is thought, and what is answer
+             │         └─ protection ─ fences ─ spans ─ tools         which tags are only quoted
+             └─ losses                                                what hints that text is missing
 """
 
 from app.capture.asked import Asked, Form

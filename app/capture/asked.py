@@ -11,6 +11,7 @@ class Form(StrEnum):
 
     CHAT = "chat"  # one chat.completion body
     SSE = "sse"  # an event stream, verbatim
+    SPECFORGE = "specforge"  # a row of SpecForge's regenerated data: the answer is the last turn of `conversations`
     RAW_RESPONSES = "raw_responses"  # a row of an old run: messages, reasoning, content, finish_reason, usage
 
 

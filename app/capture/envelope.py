@@ -53,6 +53,15 @@ def body_of_row(row: object) -> object:
     return {"choices": [choice], "usage": row.get("usage"), "model": row.get("model")}
 
 
+def body_of_regenerated(row: object) -> object:
+    """A row of SpecForge in the shape of a chat body. It keeps no finish reason; its status is the word for its end."""
+    turns = row.get("conversations") if isinstance(row, dict) else None
+    last = turns[-1] if isinstance(turns, list) and turns else None
+    if not isinstance(row, dict) or not isinstance(last, dict) or last.get("role") != "assistant":
+        return {"choices": []}
+    return {"choices": [{"index": 0, "message": last, "finish_reason": row.get("status")}]}
+
+
 def open_body(body: object) -> Envelope:
     """The parts of a chat body; the first reason why it is none decides the flag."""
     if not isinstance(body, dict):

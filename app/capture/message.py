@@ -17,7 +17,14 @@ class Message:
     content: str | None
     thoughts: tuple[str, ...]  # in the order of precedence; absent ones are left out
     tool_calls: int | None  # what the server parsed out of the text; None when nothing
+    call_chars: int  # of their names and arguments
     flags: frozenset[Flag]
+
+    @property
+    def visible_chars(self) -> int:
+        """Characters of content, thought and tool calls, as they were sent. Copies of a thought count once."""
+        content = 0 if self.content is None else len(self.content)
+        return content + max(map(len, self.thoughts), default=0) + self.call_chars
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,7 @@ def open_message(message: object) -> Message:
         content=content.text,
         thoughts=tuple(thought for thought in thoughts if thought is not None),
         tool_calls=_tool_calls(message),
+        call_chars=_call_chars(message),
         flags=frozenset(flags),
     )
 
@@ -129,3 +137,16 @@ def _tool_calls(message: dict[str, object]) -> int | None:
     if calls:
         return len(calls)
     return None if function_call is None else 1
+
+
+def _call_chars(message: dict[str, object]) -> int:
+    """What of the calls is text; arguments may be an object. Junk counts as none: what a call holds is not judged."""
+    calls = message.get("tool_calls")
+    functions = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    texts = [
+        function.get(key)
+        for function in (*functions, message.get("function_call"))
+        if isinstance(function, dict)
+        for key in ("name", "arguments")
+    ]
+    return sum(len(text if isinstance(text, str) else str(text)) for text in texts if isinstance(text, str | dict))

@@ -7,9 +7,10 @@ from app.capture.asked import Asked, Form
 from app.capture.documents import Malformed
 from app.capture.flags import Flag
 from app.capture.judge import judge
+from app.capture.losses import loss_flags
 from app.capture.reading import Reading, malformed
 
-PARSER_VERSION: int = 1  # stored with each reading; grows whenever any body would be read differently
+PARSER_VERSION: int = 2  # stored with each reading; grows whenever any body would be read differently
 
 
 def read_body(http_status: int | None, body: bytes, asked: Asked) -> Reading:
@@ -46,6 +47,8 @@ def _open(body: bytes, form: Form) -> object:
     if form == Form.SSE and not body.lstrip().startswith(b"{"):
         return streams.join(events.chunks(body))
     value = documents.parse(documents.decode(body))
+    if form == Form.SPECFORGE:
+        return envelope.body_of_regenerated(value)
     return envelope.body_of_row(value) if form == Form.RAW_RESPONSES else value
 
 
@@ -69,4 +72,5 @@ def _read(body: object, asked: Asked) -> Reading:
         weight_version=outer.weight_version,
         token_ids=outer.token_ids,
         prompt_token_ids=outer.prompt_token_ids,
+        loss_flags=loss_flags(outer, row),
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from app.capture.flags import Flag
 from app.model.found import Found
+from app.model.loss_flags import LossFlag
 from app.model.verdicts import Verdict
 
 Parts = tuple[str, str, str, str, str]  # lead, open, reasoning, close, content: joined they are `message.content`
@@ -51,6 +52,7 @@ class Reading:
     weight_version: str | None = None
     token_ids: tuple[int, ...] | None = None
     prompt_token_ids: tuple[int, ...] | None = None
+    loss_flags: frozenset[LossFlag] = frozenset()  # measured, beside what the procedure says
 
 
 def malformed(flag: Flag) -> Reading:

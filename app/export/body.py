@@ -60,9 +60,12 @@ def _unreadable(response: ResponseId) -> IntegrityFailure:
 
 
 def _first_message(body: dict[str, Any], form: str) -> dict[str, Any]:
-    """The message of the choice with the lowest index; a row of an old run is its own message."""
+    """The message of the choice with the lowest index; a row of an old run is its own, or its last turn."""
     if form == Form.RAW_RESPONSES:
         return body
+    if form == Form.SPECFORGE:
+        last: dict[str, Any] = body["conversations"][-1]
+        return last
     choices = [choice for choice in body.get("choices", []) if isinstance(choice, dict)]
     first = min(enumerate(choices), key=lambda pair: pair[1].get("index", pair[0]), default=(0, {}))[1]
     message = first.get("message")

@@ -17,6 +17,7 @@ from app.model.errors import ResourceExhausted, Unavailable
 from app.model.gates import AlarmKind
 from app.model.ids import DatasetId, WorkerId
 from app.model.limits import BACKUP_OLD_MS
+from app.model.loss_flags import LossFlag
 from app.model.sums import Sums
 from app.store.store import Store
 from app.store.transaction import Tx
@@ -69,6 +70,8 @@ async def _evaluate(tx: Tx, look: Look) -> bool:
         (AlarmKind.ENDPOINT_DOWN, await _down(tx)),
         (AlarmKind.BACKUP_OLD, await _backup(tx, look.backup_ms)),
         (AlarmKind.INTEGRITY, [*await _mismatches(tx), *await unsound(tx)]),
+        (AlarmKind.TEXT_SHORT, await _lost(tx, AlarmKind.TEXT_SHORT, LossFlag.TEXT_SHORT)),
+        (AlarmKind.CUT_UPSTREAM, await _lost(tx, AlarmKind.CUT_UPSTREAM, LossFlag.CUT_UPSTREAM)),
     ):
         await _stand(tx, kind, alarms)
     return True
@@ -146,3 +149,14 @@ async def _mismatches(tx: Tx) -> list[Alarm]:
             alarm = Alarm(AlarmKind.INTEGRITY, message, DatasetId(row.id), part=sums.states, whole=sums.total)
             found.append(alarm)
     return found
+
+
+async def _lost(tx: Tx, kind: AlarmKind, flag: LossFlag) -> list[Alarm]:
+    """Counted over all answers that stand, imported ones too; it ends when they were asked again or read anew."""
+    rows = await tx.rows(statements.flagged(), {"metric": f"flag:{flag}"})
+    said = [(row, timed.text_lost(flag, row.name, row.part, row.whole)) for row in rows]
+    return [
+        Alarm(kind, message, dataset=DatasetId(row.id), part=row.part, whole=row.whole)
+        for row, message in said
+        if message is not None
+    ]

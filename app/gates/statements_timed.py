@@ -216,3 +216,15 @@ def soundness() -> Select[Any]:
         .order_by(EVENT.c.at_ms.desc(), EVENT.c.id.desc())
         .limit(bindparam("limit", type_=Integer()))
     )
+
+
+@cache
+def flagged() -> Select[Any]:
+    """The datasets with answers that a loss flag is on: how many they are, and how many answers there are."""
+    part, whole = COUNTER, COUNTER.alias("whole")
+    return (
+        select(DATASET.c.id, DATASET.c.name, part.c.n.label("part"), whole.c.n.label("whole"))
+        .join(part, and_(part.c.dataset_id == DATASET.c.id, part.c.metric == bindparam("metric", type_=Text())))
+        .join(whole, and_(whole.c.dataset_id == DATASET.c.id, whole.c.metric == "state:done"))
+        .order_by(DATASET.c.id)
+    )

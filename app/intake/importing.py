@@ -2,19 +2,21 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 from anyio import to_thread
 from anyio.streams.memory import MemoryObjectSendStream
 
+from app.intake import companions
 from app.intake.adding import Batch, Outcome, add_batches
 from app.intake.chunks import Chunk, Tally, chunks
 from app.intake.dataset import Target, check_name, find
 from app.intake.finishing import End, finish
 from app.intake.lines import STDIN, Rows, open_lines
 from app.intake.matching import Matched
-from app.intake.rejects import UNCAPTURED, SideFile, places, record
+from app.intake.rejects import UNANSWERED, UNCAPTURED, SideFile, places, record
 from app.intake.request import ImportReport, ImportRequest, Progress, is_readable
 from app.intake.results import Taken, find_prompts
 from app.intake.rows import Reject, Row
@@ -39,6 +41,7 @@ async def import_file(store: Store, request: ImportRequest, progress: Callable[[
         open_lines(request.path) as lines,
         SideFile(places(request.path, request.dataset, folder)) as out,
         SideFile(places(request.path, request.dataset, folder, UNCAPTURED)) as uncaptured,
+        SideFile(places(request.path, request.dataset, folder, UNANSWERED)) as unanswered,
     ):
         target = await find(store, request)
         run = _Import(store, request, target, lines, out, uncaptured, progress)
@@ -48,7 +51,7 @@ async def import_file(store: Store, request: ImportRequest, progress: Callable[[
             async with receive:
                 async for chunk in receive:
                     await run.take(chunk)
-        return await run.finish()
+        return await run.finish(unanswered)
 
 
 def check_file(path: str) -> None:
@@ -164,11 +167,16 @@ class _Import:
             self._tries,
         )
 
-    async def finish(self) -> ImportReport:
+    async def finish(self, unanswered: SideFile) -> ImportReport:
         """Write down what the file was, and report."""
         self._out.end()
         self._uncaptured.end()
         report = self._report()
+        if self._dataset is not None and report.formats.get(companions.FORMAT):
+            run = companions.Run(self._dataset, self._request.path, self._request.reading)
+            fates = await companions.account(self._store, run, unanswered.write)
+            unanswered.end()
+            report = replace(report, fates=dict(fates), unanswered=unanswered.path)
         if self._dataset is not None:
             await self._store.write(finish, End(self._batch([]), report))
         return report

@@ -36,7 +36,7 @@ def normalise(draft: Draft) -> Prompt:
     if draft.multimodal or any(turn.multimodal for turn in turns):
         raise RowRefused("multimodal")
     turns, leading = _without_leading_answers(turns)
-    if any(turn.role == "user" and _is_blank(turn.text) for turn in turns):
+    if any(turn.role == "user" and is_blank(turn.text) for turn in turns):
         raise RowRefused("empty_user_turn")
     whole = [_with_reasoning(turn) for turn in turns]
     kept = _up_to_empty_answer(whole)
@@ -53,7 +53,7 @@ def _with_role(turn: Turn) -> Turn:
     return turn if role == turn.role else replace(turn, role=role)
 
 
-def _is_blank(text: str) -> bool:
+def is_blank(text: str) -> bool:
     return not text or text.isspace() or not text.replace("\u200b", "").strip()
 
 
@@ -77,7 +77,7 @@ def _with_reasoning(turn: Turn) -> Turn:
 def _up_to_empty_answer(turns: list[Turn]) -> list[Turn]:
     """The turns before the first answer that says and calls nothing."""
     for place, turn in enumerate(turns):
-        if turn.role == "assistant" and not turn.calls and _is_blank(turn.text):
+        if turn.role == "assistant" and not turn.calls and is_blank(turn.text):
             return turns[:place]
     return turns
 

@@ -19,6 +19,7 @@ from app.model.errors import ResourceExhausted
 
 REJECTS = "rejects"
 UNCAPTURED = "uncaptured"
+UNANSWERED = "unanswered"
 _CHUNK = 2**18
 
 

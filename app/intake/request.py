@@ -67,6 +67,8 @@ class ImportReport:
     damage: str | None = None  # where a compressed file ends to make sense
     results: Mapping[str, int] = field(default_factory=dict)  # answers of an old run that were taken, by verdict
     uncaptured: Path | None = None  # where those without usable reasoning are written down
+    fates: Mapping[str, int] = field(default_factory=dict)  # ids of the same run that have not one answer
+    unanswered: Path | None = None  # where they are named
 
 
 def is_readable(path: str) -> bool:

@@ -87,6 +87,22 @@ def named_jobs() -> Select[tuple[int, str, str, str, int, int, str, int, str]]:
 
 
 @cache
+def unanswered() -> Select[tuple[int, str, str]]:
+    """The next jobs behind a place in the order of import that no answer stands for."""
+    return (
+        select(JOB.c.ordinal, JOB.c.sample_id, JOB.c.state)
+        .where(
+            JOB.c.dataset_id == _DATASET,
+            JOB.c.ordinal > bindparam("after", type_=Integer()),
+            JOB.c.replica == 0,
+            JOB.c.verdict.is_(None),
+        )
+        .order_by(JOB.c.ordinal)
+        .limit(bindparam("limit", type_=Integer()))
+    )
+
+
+@cache
 def taken() -> Select[tuple[str]]:
     """Those of the names that a sample has already."""
     wanted = batch_rows("names", name=str)

@@ -10,6 +10,7 @@ from app.leasing import events, statements_people
 from app.model.errors import UsageError
 from app.model.ids import DatasetId
 from app.model.lease import Cause
+from app.model.loss_flags import LossFlag
 from app.model.states import Event, JobState, sources
 from app.model.verdicts import Verdict
 from app.store.store import Store
@@ -26,21 +27,22 @@ class Selection:
     states: tuple[JobState, ...] = ()
     verdicts: tuple[Verdict, ...] = ()  # of done jobs
     causes: tuple[Cause, ...] = ()  # of failed jobs
+    flag: LossFlag | None = None  # of done jobs
 
     def __post_init__(self) -> None:
-        if not (self.states or self.verdicts or self.causes):
-            raise UsageError("Say which jobs: --state, --verdict or --cause.")
+        if not (self.states or self.verdicts or self.causes or self.flag):
+            raise UsageError("Say which jobs: --state, --verdict, --cause or --flag.")
         wrong = sorted(set(self.states) - set(RETRYABLE))
         if wrong:
             raise UsageError(f"Jobs that are {', '.join(wrong)} are asked anyway. Known: {', '.join(RETRYABLE)}.")
         if not self.effective_states:
-            raise UsageError("No job fits: verdicts are those of done jobs, causes those of failed ones.")
+            raise UsageError("No job fits: verdicts and flags are those of done jobs, causes those of failed ones.")
 
     @property
     def effective_states(self) -> frozenset[JobState]:
         """The states that jobs of this selection can be in."""
         states = frozenset(self.states or RETRYABLE)
-        if self.verdicts:
+        if self.verdicts or self.flag:
             states &= {JobState.DONE}
         if self.causes:
             states &= {JobState.FAILED}
@@ -55,6 +57,8 @@ class Selection:
             "verdicts": sorted(self.verdicts),
             "any_cause": int(not self.causes),
             "causes": sorted(self.causes),
+            "any_flag": int(self.flag is None),
+            "flag": self.flag,
         }
 
 
@@ -133,7 +137,8 @@ async def _retry_page(tx: Tx, page: _Page) -> int:
 async def _note(tx: Tx, ends: Sequence[tuple[Retry, int]]) -> list[None]:
     for request, moved in ends:
         chosen = request.selection
-        words = ",".join([*chosen.states, *chosen.verdicts, *chosen.causes])
+        flags = [] if chosen.flag is None else [chosen.flag]
+        words = ",".join([*chosen.states, *chosen.verdicts, *chosen.causes, *flags])
         await tx.seq()
         await events.note(tx, "retried", dataset=request.dataset, jobs=moved, chosen=words)
     return [None] * len(ends)

@@ -96,5 +96,5 @@ async def stand_in(tx: Tx, job: JobId) -> bool:
     if row.accepted_seq is None:
         await tx.run(statements_settling.accept_response(), {"response": row.id, "at_seq": await tx.seq()})
     copied = ("verdict", "expected", "finish_reason", "reasoning_chars", "content_chars", "completion_tokens", "found")
-    facts = {f"to_{name}": getattr(row, name) for name in (*copied, "latency_ms", "preview")}
+    facts = {f"to_{name}": getattr(row, name) for name in (*copied, "latency_ms", "preview", "loss_flags")}
     return await tx.run(statements_settling.promote(), {"job": job} | facts) == 1

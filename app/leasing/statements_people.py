@@ -104,13 +104,19 @@ def _chosen() -> tuple[ColumnElement[bool], ...]:
     )
 
 
+def _flagged() -> ColumnElement[bool]:
+    """Jobs whose answers have a hint at a loss, where one was asked for."""
+    no_matter = bindparam("any_flag", type_=Integer) == 1
+    return or_(no_matter, JOB.c.loss_flags.contains(bindparam("flag", type_=Text)))
+
+
 @cache
 def retryable() -> Select[Any]:
     """The jobs of a selection by state, verdict and cause: a walk over the narrow job rows of one dataset."""
     groups = (JOB.c.state, JOB.c.verdict, JOB.c.cause)
     in_order = JOB.c.ordinal > 0  # by the index whose order is that of the rows on the disk
     counts = (func.count().label("n"), func.max(JOB.c.ordinal).label("last_ordinal"))
-    return select(*groups, *counts).where(*_chosen(), in_order).group_by(*groups)
+    return select(*groups, *counts).where(*_chosen(), _flagged(), in_order).group_by(*groups)
 
 
 @cache
@@ -118,6 +124,7 @@ def retry() -> Update:
     """New attempts for the selected jobs in (after, until] of the order of import. The fence, `attempt`, stays."""
     page = select(JOB.c.id).where(
         *_chosen(),
+        _flagged(),
         JOB.c.ordinal > bindparam("after", type_=Integer),
         JOB.c.ordinal <= bindparam("until", type_=Integer),
     )

@@ -154,6 +154,7 @@ def stand_in() -> Select[Any]:
             READING.c.content_chars,
             READING.c.completion_tokens,
             READING.c.preview,
+            READING.c.loss_flags,
         )
         .join(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == newest))
         .where(
@@ -184,6 +185,7 @@ def promote() -> Update:
             completion_tokens=bindparam("to_completion_tokens"),
             latency_ms=bindparam("to_latency_ms"),
             preview=bindparam("to_preview"),
+            loss_flags=bindparam("to_loss_flags"),
         )
     )
 

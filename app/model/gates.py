@@ -83,6 +83,8 @@ class AlarmKind(StrEnum):
     ENDPOINT_DOWN = "endpoint_down"
     BACKUP_OLD = "backup_old"
     INTEGRITY = "integrity"
+    TEXT_SHORT = "text_short_for_tokens"  # as the loss flags that they count
+    CUT_UPSTREAM = "cut_upstream"
 
 
 @dataclass(frozen=True, slots=True)

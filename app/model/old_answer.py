@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-RAW_RESPONSES, CHAT = "raw_responses", "chat"
+RAW_RESPONSES, CHAT, SPECFORGE = "raw_responses", "chat", "specforge"
 
 
 @dataclass(frozen=True, slots=True)

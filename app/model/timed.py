@@ -1,13 +1,16 @@
 """What the alarms that time triggers say, and their limits. Pure."""
 
 from app.model.limits import BACKUP_LEAST
+from app.model.loss_flags import LossFlag
 from app.model.stall import Silence
+from app.model.verdicts import Fraction
 
 GIB = 2**30
 MINUTE_MS = 60_000
 DISK_WARN, DISK_CRITICAL = 10 * GIB, 2 * GIB  # free bytes
 DEAD_SHOWN_MS = 24 * 60 * MINUTE_MS  # a worker that died earlier is history
 DOWN_SAID_MS = MINUTE_MS  # a server that is away for less is asked again, and nobody has to look
+LEAST_LOST = 3  # answers with a loss flag; one odd answer is no fault
 
 
 def stalled(dataset: str, silence: Silence) -> str:
@@ -74,4 +77,21 @@ def damaged(words: str) -> str:
     """A damaged page was met while the store was read or written."""
     return (
         f"A part of the store cannot be read: {words} Run `thinkledger verify --full`; this ends when it finds nothing."
+    )
+
+
+_LOST = {
+    LossFlag.TEXT_SHORT: "have less text than their tokens stand for, so a part of it did not arrive",
+    LossFlag.CUT_UPSTREAM: "begin with an empty line and have no reasoning, as if a thought had been cut off before it",
+}
+
+
+def text_lost(flag: LossFlag, dataset: str, part: int, whole: int) -> str | None:
+    """What to say of `part` of `whole` done jobs whose answers have a loss flag; None of so few."""
+    if part < LEAST_LOST:
+        return None
+    return (
+        f"{part:,} of {whole:,} answers, {Fraction(part, whole).percent}, {_LOST[flag]}. "
+        f"See `thinkledger samples {dataset} --flag {flag}`; when what drops the text is mended, "
+        f"`thinkledger retry {dataset} --flag {flag}` asks them again."
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from app.model.gates import AlarmKind
 from app.model.lease import Cause
+from app.model.loss_flags import LossFlag
 from app.model.verdicts import Fraction, Verdict
 from app.progress import statements as overview_statements
 from app.progress import statements_workers as statements
@@ -123,6 +124,8 @@ _ADVICE = {
     AlarmKind.SERVER_CHANGED: "Compare the flags of both servers. It ends when the first answers are captured.",
     AlarmKind.STALLED: "Look at the server's log and its health. Open requests end at their time-out.",
     AlarmKind.WORKER_DEAD: "Look at the worker's log, and start it again.",
+    AlarmKind.TEXT_SHORT: "Compare the raw bodies of some with their token counts: a parser on the way drops text.",
+    AlarmKind.CUT_UPSTREAM: "Look for what cuts thoughts off: the server's parser, a proxy, or the tool they come of.",
     AlarmKind.DISK_LOW: "Free some space, or move the store to a larger disk.",
     AlarmKind.ENDPOINT_DOWN: "Look at the server. Nothing is lost meanwhile: its jobs are offered again by themselves.",
     AlarmKind.BACKUP_OLD: "Make a backup, best every day by a timer, on another disk.",
@@ -134,6 +137,8 @@ _SAMPLES = {
     AlarmKind.LOST_ANY: Filter(verdict=Verdict.MISSING),
     AlarmKind.TRUNCATED_HIGH: Filter(verdict=Verdict.TRUNCATED),
     AlarmKind.UNREADABLE: Filter(cause=Cause.MALFORMED),
+    AlarmKind.TEXT_SHORT: Filter(flag=LossFlag.TEXT_SHORT),
+    AlarmKind.CUT_UPSTREAM: Filter(flag=LossFlag.CUT_UPSTREAM),
     AlarmKind.STALLED: Filter(state="leased"),
 }
 _PAGES = {

@@ -7,6 +7,7 @@ from enum import StrEnum
 from app.model.errors import UsageError
 from app.model.found import Found
 from app.model.lease import Cause
+from app.model.loss_flags import LossFlag
 from app.model.states import JobState
 from app.model.verdicts import Verdict
 
@@ -39,6 +40,7 @@ class Drive(StrEnum):
     CELL = "cell"  # one finish reason, reasoning found in one place
     FINISH = "finish"
     CAUSE = "cause"
+    FLAG = "flag"  # anything that hints at a loss; few jobs have it
     ID = "id"
     FINISHED = "finished"
     REASONING = "reasoning"
@@ -73,6 +75,7 @@ class Filter:
     finish: str | None = None
     cause: str | None = None
     found: str | None = None
+    flag: str | None = None  # what hints that text was lost
     q: str | None = None  # the beginning of the sample's id
     min_reasoning: int | None = None  # characters
     max_reasoning: int | None = None
@@ -86,6 +89,7 @@ class Filter:
         _refuse_unknown("verdict", self.verdict, Verdict)
         _refuse_unknown("cause", self.cause, Cause)
         _refuse_unknown("found", self.found, Found)
+        _refuse_unknown("flag", self.flag, LossFlag)
         if any(_unbindable(text) for text in (self.finish, self.q)):
             raise UsageError("A filter holds a character that no stored text can hold.")
 
@@ -104,6 +108,8 @@ class Filter:
         """The index that gives the fewest rows beside those that are wanted, in the order that is wanted."""
         if sort is not Sort.ORDER:
             return _BY_SORT[sort]
+        if self.flag is not None:
+            return Drive.FLAG, Way.UP
         if self.finish is not None and self.found is not None:
             return Drive.CELL, Way.UP
         if self.verdict is not None:
@@ -121,7 +127,7 @@ class Filter:
 
 
 _NUMBERS = ("min_reasoning", "max_reasoning", "attempt_gt", "since", "until", "worker")
-_TEXTS = ("state", "verdict", "finish", "cause", "found", "q")
+_TEXTS = ("state", "verdict", "finish", "cause", "found", "flag", "q")
 KEYS = (*_TEXTS, *_NUMBERS, "sort", "after", "per")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from app.capture import Form
 from app.model.errors import NotFound
 from app.model.ids import DatasetId, ResponseId
+from app.model.loss_flags import loaded
 from app.progress import statements
 from app.progress.attempts import Attempt
 from app.progress.filters import Listing
@@ -27,6 +28,7 @@ class ReadingFacts:
     parser_version: int
     verdict: str
     flags: tuple[str, ...]
+    loss_flags: tuple[str, ...]  # what hints that text was lost
     finish_reason: str | None
     usage: str | None  # JSON
     tool_calls: int | None
@@ -207,6 +209,7 @@ def _standing(row: Any) -> str:
 def _reading(row: Any) -> ReadingFacts:
     return ReadingFacts(
         seq=row.seq, parser_version=row.parser_version, verdict=row.verdict, flags=tuple(json.loads(row.flags)),
+        loss_flags=tuple(sorted(loaded(row.loss_flags))),
         finish_reason=row.finish_reason, usage=row.usage, tool_calls=row.tool_calls, split=row.parts is not None,
         parts=row.parts, found=row.found,
     )  # fmt: skip
@@ -236,7 +239,7 @@ def _stored_attempt(answer: Answer, failure: FailedAttempt | None) -> Attempt:
         attempt=answer.attempt, turn=answer.turn, leased_ms=answer.leased_ms, sent_ms=answer.requested_ms,
         ended_ms=answer.received_ms, worker=answer.worker, http_status=answer.http_status, response=answer.id,
         standing=answer.standing, verdict=None if reading is None else reading.verdict,
-        flags=() if reading is None else reading.flags, body_bytes=answer.raw_bytes,
+        flags=() if reading is None else reading.flags + reading.loss_flags, body_bytes=answer.raw_bytes,
         cause=None if failure is None else failure.cause, message=None if failure is None else failure.message,
         counted=failure is not None and failure.counted,
     )  # fmt: skip

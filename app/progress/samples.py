@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.model.ids import DatasetId, JobId
+from app.model.loss_flags import loaded
 from app.model.states import JobState
 from app.progress import statements_samples as statements
 from app.progress.filters import EVERYTHING, Drive, Filter, Listing, Place, Sort, Way
@@ -37,6 +38,7 @@ class SampleLine:
     completion_tokens: int | None
     latency_ms: int | None
     preview: str | None
+    loss_flags: tuple[str, ...]  # what hints that text was lost
 
     def place(self, sort: Sort) -> Place | None:
         """Where it stands in a list of that order; None where it is not in it: not finished, or without reasoning."""
@@ -154,7 +156,8 @@ def _params(dataset: DatasetId, wanted: Filter) -> dict[str, Any]:
         "found": wanted.found,
         "q_end": None if wanted.q is None else wanted.q + _BEHIND_ALL,
         "any_state": wanted.state, "any_verdict": wanted.verdict, "any_finish": wanted.finish,
-        "any_cause": wanted.cause, "any_found": wanted.found, "any_q": wanted.q,
+        "any_cause": wanted.cause, "any_found": wanted.found,
+        "any_flag": wanted.flag, "any_q": wanted.q,
         "any_min_reasoning": wanted.min_reasoning, "any_max_reasoning": wanted.max_reasoning,
         "any_attempt_gt": wanted.attempt_gt, "any_since": wanted.since, "any_until": wanted.until,
         "any_worker": wanted.worker,
@@ -168,5 +171,5 @@ def line(row: Any) -> SampleLine:
         attempt=row.attempt, tries=row.tries, cause=row.cause, finished_ms=row.finished_ms, verdict=row.verdict,
         finish_reason=row.finish_reason, found=row.found, reasoning_chars=row.reasoning_chars,
         content_chars=row.content_chars, completion_tokens=row.completion_tokens, latency_ms=row.latency_ms,
-        preview=row.preview,
+        preview=row.preview, loss_flags=tuple(sorted(loaded(row.loss_flags))),
     )  # fmt: skip

@@ -155,7 +155,7 @@ def names() -> Select[Any]:
 _LISTED = (
     JOB.c.id, JOB.c.sample_id, JOB.c.ordinal, JOB.c.replica, JOB.c.state, JOB.c.attempt, JOB.c.tries, JOB.c.cause,
     JOB.c.finished_ms, JOB.c.verdict, JOB.c.finish_reason, JOB.c.found, JOB.c.reasoning_chars, JOB.c.content_chars,
-    JOB.c.completion_tokens, JOB.c.latency_ms, JOB.c.preview,
+    JOB.c.completion_tokens, JOB.c.latency_ms, JOB.c.preview, JOB.c.loss_flags,
 )  # fmt: skip
 
 
@@ -194,6 +194,7 @@ def responses() -> Select[Any]:
             ENDPOINT.c.base_url, ENDPOINT.c.model, ENDPOINT.c.fingerprint,
             READING.c.seq, READING.c.parser_version, READING.c.verdict, READING.c.flags, READING.c.finish_reason,
             READING.c.usage, READING.c.tool_calls, READING.c.parts, READING.c.found,
+            READING.c.loss_flags,
         )
         .join(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == newest), isouter=True)
         .join(ENDPOINT, ENDPOINT.c.id == RESPONSE.c.endpoint_id, isouter=True)

@@ -12,7 +12,7 @@ from app.store.tables import JOB, RESPONSE
 _COLUMNS = (
     JOB.c.id, JOB.c.sample_id, JOB.c.ordinal, JOB.c.replica, JOB.c.state, JOB.c.attempt, JOB.c.tries, JOB.c.cause,
     JOB.c.finished_ms, JOB.c.verdict, JOB.c.finish_reason, JOB.c.found, JOB.c.reasoning_chars, JOB.c.content_chars,
-    JOB.c.completion_tokens, JOB.c.latency_ms, JOB.c.preview, JOB.c.lease_worker,
+    JOB.c.completion_tokens, JOB.c.latency_ms, JOB.c.preview, JOB.c.loss_flags, JOB.c.lease_worker,
 )  # fmt: skip
 
 
@@ -50,6 +50,8 @@ def _range(drive: Drive, way: Way) -> tuple[ColumnElement[bool], ...]:
             return (JOB.c.finish_reason == _text("finish"),)
         case Drive.CAUSE:
             return (JOB.c.cause == _text("cause"),)
+        case Drive.FLAG:
+            return (JOB.c.loss_flags.is_not(None),)
         case Drive.ID | Drive.FINISHED | Drive.REASONING:
             major = JOB.c[_key(drive)[0]]
             bound = bindparam("bound", type_=major.type)
@@ -100,6 +102,7 @@ def _fits(found: Subquery) -> tuple[ColumnElement[bool], ...]:
     )
     return (
         *(or_(_text(f"any_{name}").is_(None), one == _text(f"any_{name}")) for name, one in equal.items()),
+        or_(_text("any_flag").is_(None), column.loss_flags.contains(_text("any_flag"))),
         or_(_text("any_q").is_(None), and_(column.sample_id >= _text("any_q"), column.sample_id < _text("q_end"))),
         *_limited(column.reasoning_chars, least="min_reasoning", most="max_reasoning"),
         or_(_int("any_attempt_gt").is_(None), column.attempt > _int("any_attempt_gt")),

@@ -14,7 +14,7 @@ from app.model.ids import JobId
 from app.model.old_answer import OldAnswer
 from app.model.verdicts import Verdict
 from app.responses import statements
-from app.responses.read import copied_facts, reading_row
+from app.responses.read import copied_facts, reading_row, token_row
 from app.responses.unread import prompt_text
 from app.responses.versions import claim_version
 from app.store.batch import bind_rows
@@ -38,6 +38,12 @@ class Result:
     @property
     def readable(self) -> bool:
         return self.reading.verdict is not Verdict.MALFORMED
+
+    @property
+    def latency_ms(self) -> int | None:
+        """How long it took, where its row says so, as an archive of ours does."""
+        sent, came = (self.answer.facts.get(name) for name in ("requested_ms", "received_ms"))
+        return came - sent if isinstance(sent, int) and isinstance(came, int) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,9 @@ async def take_results(tx: Tx, results: Sequence[JobResult]) -> set[JobId]:
 
 
 async def _accept(tx: Tx, answers: Sequence[JobResult]) -> dict[JobId, int]:
-    rows = bind_rows((one.job, 1, int(one.result.expected), None, tx.now_ms, 1, *_facts(one)) for one in answers)
+    rows = bind_rows(
+        (one.job, 1, int(one.result.expected), one.result.latency_ms, tx.now_ms, 1, *_facts(one)) for one in answers
+    )
     done = await tx.rows(statements.accept_stored(), {"answers": rows})
     return {JobId(row.id): row.attempt for row in done}
 
@@ -98,6 +106,8 @@ async def _store(tx: Tx, taken: Sequence[JobResult], attempts: dict[JobId, int])
     numbers = {JobId(row.job_id): row.id for row in await tx.rows(statements.stored(), {"kept": keys})}
     readings = [reading_row(numbers[one.job], seq, one.result.reading) for one in taken]
     await tx.many(statements.add_reading(), readings)
+    ids = [row for one in taken if (row := token_row(numbers[one.job], one.result.reading)) is not None]
+    await tx.many(statements.add_token_ids(), ids)
 
 
 def _response(one: JobResult, attempt: int, seq: int, now_ms: int) -> dict[str, Any]:

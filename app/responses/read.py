@@ -12,6 +12,7 @@ from app.leasing.settle import fail
 from app.model.gates import outcome_of
 from app.model.ids import EndpointId, ResponseId
 from app.model.lease import Failure, Lease
+from app.model.loss_flags import stored
 from app.model.verdicts import Verdict
 from app.responses import statements
 from app.responses.versions import claim_version
@@ -87,7 +88,7 @@ def _job_facts(one: Judged) -> tuple[int | str | None, ...]:
     return (
         lease.job, lease.attempt, lease.worker, reading.verdict, int(one.expected), plain(reading.finish_reason),
         reading.found, chars(reading.reasoning), chars(reading.content), _completion_tokens(reading), one.latency_ms,
-        preview(reading), lease.epoch,
+        preview(reading), stored(reading.loss_flags), lease.epoch,
     )  # fmt: skip
 
 
@@ -101,6 +102,7 @@ def reading_row(response: ResponseId, seq: int, reading: Reading) -> dict[str, A
         "parser_version": PARSER_VERSION,
         "verdict": reading.verdict,
         "flags": json.dumps(sorted(reading.flags)),
+        "loss_flags": stored(reading.loss_flags),
         "found": reading.found,
         "reasoning": reasoning,
         "content": content,
@@ -125,9 +127,12 @@ def _choice(choice: Any) -> dict[str, Any]:
 
 
 def copied_facts(reading: Reading) -> tuple[int | str | None, ...]:
-    """What a job copies of a reading: verdict, finish reason, lengths, tokens and preview."""
+    """What a job copies of a reading: verdict, finish reason, lengths, tokens, preview and hints at a loss."""
     lengths = (chars(reading.reasoning), chars(reading.content), _completion_tokens(reading))
-    return reading.verdict, plain(reading.finish_reason), reading.found, *lengths, preview(reading)
+    return (
+        reading.verdict, plain(reading.finish_reason), reading.found, *lengths, preview(reading),
+        stored(reading.loss_flags),
+    )  # fmt: skip
 
 
 def token_row(response: ResponseId, reading: Reading) -> dict[str, Any] | None:

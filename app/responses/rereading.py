@@ -14,6 +14,7 @@ from anyio import to_thread
 from app.capture import Asked, Form, Reading, read_body
 from app.leasing.datasets import DatasetSettings
 from app.model.ids import JobId, ResponseId
+from app.model.loss_flags import loaded
 from app.model.states import Event, JobState, sources
 from app.model.verdicts import Verdict
 from app.responses import statements
@@ -29,8 +30,8 @@ PAGE = 500  # places in the order of import
 ROWS = 250  # bodies of one transaction
 BYTES = 16 * 2**20  # of their uncompressed bytes; a larger body goes alone
 COMPARED = (
-    "verdict", "flags", "found", "reasoning", "content", "text_form", "tool_calls", "finish_reason", "usage", "parts",
-    "choices",
+    "verdict", "flags", "loss_flags", "found", "reasoning", "content", "text_form", "tool_calls", "finish_reason",
+    "usage", "parts", "choices",
 )  # fmt: skip
 WITHOUT_ANSWER = frozenset(sources(Event.ACCEPT)) - {JobState.LEASED}
 
@@ -107,6 +108,7 @@ def _changed(row: Any) -> Changed | None:
         transition=Transition(Verdict(row.verdict), reading.verdict, accepted=bool(row.stands)),
         seen_seq=row.seq,
         reading=reading,
+        flags_before=loaded(row.loss_flags),
         expected=bool(row.expected),
         latency_ms=None if row.requested_ms is None else row.received_ms - row.requested_ms,
         received_ms=row.received_ms,
@@ -125,12 +127,17 @@ async def _take(store: Store, request: Reparse, report: Report, changed: list[Ch
     """Count a batch, and write it where that is asked for."""
     taken = [one for one in changed if request.allow_regression or not one.transition.regression]
     if not request.apply:
-        report.transitions.update(one.transition for one in changed)
+        _count(report, changed)
         report.finished += len({one.job for one in taken if one.finishes})
         return
     done = await store.write(rewrite, Rewrite(taken)) if taken else None
     skipped = done.overtaken if done is not None else frozenset[ResponseId]()
-    report.transitions.update(one.transition for one in changed if one.response not in skipped)
+    _count(report, [one for one in changed if one.response not in skipped])
     report.kept += len(changed) - len(taken)
     report.overtaken += len(skipped)
     report.finished += done.finished if done is not None else 0
+
+
+def _count(report: Report, changed: list[Changed]) -> None:
+    for one in changed:
+        report.count(one.transition, one.flags_before, one.reading.loss_flags)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from app.capture import Reading
 from app.leasing import events
 from app.model.ids import DatasetId, JobId, ResponseId, Seq
+from app.model.loss_flags import LossFlag
 from app.responses import statements
 from app.responses.read import copied_facts, reading_row, token_row
 from app.responses.transitions import Report, Transition
@@ -24,6 +25,7 @@ class Changed:
     transition: Transition
     seen_seq: int  # of the reading it was compared with
     reading: Reading
+    flags_before: frozenset[LossFlag]
     expected: bool
     latency_ms: int | None
     received_ms: int

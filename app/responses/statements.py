@@ -86,7 +86,8 @@ def accept() -> ReturningUpdate[Any]:
     answers = batch_rows(
         "answers",
         job=int, attempt=int, worker=int, verdict=str, expected=int, finish_reason=str, found=str,
-        reasoning_chars=int, content_chars=int, completion_tokens=int, latency_ms=int, preview=str, epoch=int,
+        reasoning_chars=int, content_chars=int, completion_tokens=int, latency_ms=int, preview=str, loss_flags=str,
+        epoch=int,
     )  # fmt: skip
     return (
         update(JOB)
@@ -113,6 +114,7 @@ def accept() -> ReturningUpdate[Any]:
             completion_tokens=answers.c.completion_tokens,
             latency_ms=answers.c.latency_ms,
             preview=answers.c.preview,
+            loss_flags=answers.c.loss_flags,
             imported=0,
         )
         .returning(JOB.c.id, JOB.c.attempt)
@@ -324,7 +326,7 @@ def to_reread() -> Select[Any]:
             JOB.c.state, SAMPLE.c.messages,
             READING.c.seq, READING.c.verdict, READING.c.flags, READING.c.reasoning, READING.c.content,
             READING.c.text_form, READING.c.tool_calls, READING.c.finish_reason, READING.c.usage, READING.c.parts,
-            READING.c.choices, READING.c.found,
+            READING.c.choices, READING.c.found, READING.c.loss_flags,
         )
         .select_from(responses)
         .join(RESPONSE, RESPONSE.c.id == responses.c.response)
@@ -344,7 +346,7 @@ def still_newest() -> Select[Any]:
 
 _COPIED: dict[str, type[int] | type[str]] = {
     "verdict": str, "finish_reason": str, "found": str, "reasoning_chars": int, "content_chars": int,
-    "completion_tokens": int, "preview": str,
+    "completion_tokens": int, "preview": str, "loss_flags": str,
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from app.model.loss_flags import LossFlag
 from app.model.verdicts import CAPTURED, Verdict
 
 USABLE = CAPTURED | {Verdict.NONE_EXPECTED}  # what an export takes
@@ -34,6 +35,8 @@ class Report:
     bodies: int = 0
     unchanged: int = 0
     transitions: Counter[Transition] = field(default_factory=Counter)
+    flagged: Counter[LossFlag] = field(default_factory=Counter)  # bodies that hint at a loss now, and did not before
+    cleared: Counter[LossFlag] = field(default_factory=Counter)  # the other way
     finished: int = 0  # jobs without an answer that a stored body finishes
     kept: int = 0  # regressions that were not written
     overtaken: int = 0  # bodies that somebody else read anew, or removed, in the meantime
@@ -45,3 +48,14 @@ class Report:
     @property
     def changed(self) -> int:
         return self.transitions.total()
+
+    @property
+    def loss_flags(self) -> list[LossFlag]:
+        """Those that some body has now, or had before."""
+        return sorted(self.flagged | self.cleared)
+
+    def count(self, transition: Transition, before: frozenset[LossFlag], after: frozenset[LossFlag]) -> None:
+        """Count a body that is read differently, and what its loss flags were and are."""
+        self.transitions[transition] += 1
+        self.flagged.update(after - before)
+        self.cleared.update(before - after)

@@ -208,6 +208,7 @@ class Job(SQLModel, table=True):
         _partial("job_found_order", "found IS NOT NULL", "dataset_id", "finish_reason", "found", "ordinal", "replica"),
         _partial("job_cause_order", "cause IS NOT NULL", "dataset_id", "cause", "ordinal", "replica"),
         _partial("job_finished", "finished_ms IS NOT NULL", "dataset_id", "finished_ms"),  # and the id, as in all
+        _partial("job_loss_order", "loss_flags IS NOT NULL", "dataset_id", "ordinal", "replica"),
         _partial("job_reasoning", "reasoning_chars IS NOT NULL", "dataset_id", "reasoning_chars"),
         STRICT,
     )
@@ -239,6 +240,7 @@ class Job(SQLModel, table=True):
     completion_tokens: int | None = _integer(null=True)
     latency_ms: int | None = _integer(null=True)
     preview: str | None = _text(null=True)
+    loss_flags: str | None = _text(null=True)  # JSON list of what hints that text was lost; null for nothing
     imported: int = _integer(0)  # 1: the answer came with an import, so it says nothing about how fast a run is
     params: str | None = _text(null=True)  # JSON of settings that a retry gave this job, over sample and dataset
 
@@ -364,6 +366,7 @@ class Reading(SQLModel, table=True):
     parser_version: int = _integer()
     verdict: str = _text()
     flags: str = _text("[]")  # JSON list, sorted
+    loss_flags: str | None = _text(null=True)  # JSON list of what hints that text was lost; null for nothing
     found: str | None = _text(null=True)  # null: malformed
     reasoning: str | None = _text(null=True)  # null: not found; empty: found, and empty
     content: str | None = _text(null=True)
@@ -435,7 +438,10 @@ class FailureGroup(SQLModel, table=True):
 
 
 class Counter(SQLModel, table=True):
-    """How many, by triggers: `state:X`, `expected:VERDICT`, `unexpected:VERDICT`, `failed:CAUSE`, `late`, `tokens`."""
+    """How many, by triggers.
+
+    `state:X`, `expected:VERDICT`, `unexpected:VERDICT`, `failed:CAUSE`, `flag:LOSS_FLAG`, `late`, `tokens`.
+    """
 
     __tablename__ = "counter"
     __table_args__ = (STRICT,)

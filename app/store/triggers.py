@@ -27,13 +27,15 @@ def _bin(length: str) -> str:
 
 
 def _finished(row: str, sign: int) -> str:
-    """Add or take back a job that is done or failed: verdict or cause, tokens, cell, length and, mostly, its minute."""
+    """Add or take back a job that is done or failed: verdict or cause, tokens, flags, cell, length, minute."""
     graded, captured = _GRADED.format(row=row), _CAPTURED.format(row=row)
     return f"""
     INSERT INTO counter VALUES ({row}.dataset_id, iif({row}.state = 'failed', 'failed:' || {row}.cause,
         iif({row}.expected = 1, 'expected:', 'unexpected:') || {row}.verdict), {sign}) {_BUMP};
     INSERT INTO counter SELECT {row}.dataset_id, 'tokens', {sign} * {row}.completion_tokens
         WHERE {row}.state = 'done' AND {row}.completion_tokens > 0 {_BUMP};
+    INSERT INTO counter SELECT {row}.dataset_id, 'flag:' || flag.value, {sign} FROM json_each({row}.loss_flags) AS flag
+        WHERE {row}.state = 'done' AND {row}.loss_flags IS NOT NULL {_BUMP};
     INSERT INTO triage SELECT {row}.dataset_id, {row}.finish_reason, {row}.found, {sign}
         WHERE {row}.state = 'done' AND {row}.found IS NOT NULL AND {row}.finish_reason IS NOT NULL
         ON CONFLICT (dataset_id, finish_reason, found) DO UPDATE SET n = n + excluded.n;
@@ -57,7 +59,7 @@ def _trigger(name: str, when: str, body: str) -> str:
 _FACTS = "OLD.{0} IS NOT NEW.{0}"
 _COUNTED = (
     "state", "verdict", "expected", "completion_tokens", "finished_ms", "imported", "cause", "finish_reason", "found",
-    "reasoning_chars",
+    "reasoning_chars", "loss_flags",
 )  # fmt: skip
 _CHANGED = " OR ".join(_FACTS.format(column) for column in _COUNTED)
 
@@ -128,7 +130,7 @@ SQLITE_TRIGGERS: tuple[str, ...] = (
 ANSWER_VIEW = """CREATE VIEW answer AS
 SELECT dataset.name AS dataset, job.sample_id, job.replica, response.turn, response.id AS response_id,
     response.codec, response.raw, reading.text_form, reading.reasoning, reading.content,
-    reading.verdict, reading.finish_reason, reading.flags, reading.usage
+    reading.verdict, reading.finish_reason, reading.flags, reading.loss_flags, reading.usage
 FROM job
 JOIN dataset ON dataset.id = job.dataset_id
 JOIN response ON response.job_id = job.id AND response.accepted_seq IS NOT NULL AND response.superseded_seq IS NULL

@@ -8,7 +8,7 @@ from app.verify.findings import ASK_AGAIN, REPARSE, RESTORE, Finding
 
 COPIED = (
     "verdict", "expected", "finish_reason", "found", "reasoning_chars", "content_chars", "completion_tokens",
-    "latency_ms", "preview",
+    "latency_ms", "preview", "loss_flags",
 )  # fmt: skip
 WITHOUT_ANSWER = (JobState.FAILED, JobState.CANCELLED)  # the others may keep one through a retry
 LOST_HOLDERS = ("dead", "stopped")

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.model.loss_flags import loaded
 from app.model.states import JobState
 from app.model.verdicts import CAPTURED, Verdict
 from app.verify.findings import RECOUNT, Finding
 
 MINUTE_MS = 60_000
-FAMILIES = ("state:", "expected:", "unexpected:", "failed:", "late", "tokens")
+FAMILIES = ("state:", "expected:", "unexpected:", "failed:", "flag:", "late", "tokens")
 GRADED = CAPTURED | {Verdict.MISSING, Verdict.LEAKED}
 COLUMNS = ("done", "failed", "graded", "captured", "tokens")
 Minute = tuple[int, ...]  # the columns of a bucket, in their order
@@ -34,6 +35,7 @@ class Recount:
         if row.state == JobState.DONE:
             metrics[f"{'expected' if row.expected == 1 else 'unexpected'}:{row.verdict}"] += 1
             metrics["tokens"] += max(0, row.completion_tokens or 0)
+            metrics.update(f"flag:{flag}" for flag in loaded(row.loss_flags))
         if row.state == JobState.FAILED:
             metrics[f"failed:{row.cause}"] += 1
         if row.state == JobState.FAILED or (row.state == JobState.DONE and not row.imported):

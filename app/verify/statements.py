@@ -64,6 +64,7 @@ def jobs() -> Select[Any]:
             JOB.c.cause, JOB.c.finished_ms, JOB.c.verdict, JOB.c.expected, JOB.c.finish_reason, JOB.c.found,
             JOB.c.reasoning_chars,
             JOB.c.content_chars, JOB.c.completion_tokens, JOB.c.latency_ms, JOB.c.preview, JOB.c.imported,
+            JOB.c.loss_flags,
             SAMPLE.c.dataset_id.label("sample_dataset"), SAMPLE.c.sample_id.label("sample_name"),
             WORKER.c.id.label("worker"), WORKER.c.state.label("worker_state"),
             select(UNREAD.c.response_id).where(UNREAD.c.job_id == JOB.c.id).exists().label("unread"),
@@ -92,7 +93,7 @@ def answers() -> Select[Any]:
             RESPONSE.c.id, RESPONSE.c.job_id, RESPONSE.c.turn, RESPONSE.c.expected,
             (RESPONSE.c.received_ms - RESPONSE.c.requested_ms).label("latency_ms"),
             READING.c.seq, READING.c.verdict, READING.c.finish_reason, READING.c.found, READING.c.reasoning_chars,
-            READING.c.content_chars, READING.c.completion_tokens, READING.c.preview,
+            READING.c.content_chars, READING.c.completion_tokens, READING.c.preview, READING.c.loss_flags,
         )
         .outerjoin(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == _newest()))
         .where(

@@ -90,6 +90,10 @@ def _data(report: Report) -> dict[str, Any]:
             {"from": one.before, "to": one.after, "accepted": one.accepted, "regression": one.regression, "n": count}
             for one, count in report.transitions.most_common()
         ],
+        "loss_flags": {
+            flag: {"more": report.flagged[flag], "fewer": report.cleared[flag]}
+            for flag in report.loss_flags
+        },
         "regressions": report.regressions, "regressions_not_written": report.kept, "finished": report.finished,
         "overtaken": report.overtaken,
     }  # fmt: skip

@@ -9,6 +9,7 @@ from app.leasing.datasets import dataset_of
 from app.leasing.retry import RETRYABLE, Retry, Selected, Selection, retry, select
 from app.model.errors import Refused, UsageError
 from app.model.lease import Cause
+from app.model.loss_flags import LossFlag
 from app.model.states import JobState
 from app.model.verdicts import Verdict
 from app.progress.gathering import overview
@@ -21,7 +22,7 @@ from app.web.said import SAID
 from app.web.site import Site
 
 PATH = "/datasets/{name:str}/retry"
-CHOSEN = ("state", "verdict", "cause")
+CHOSEN = ("state", "verdict", "cause", "flag")
 MOST_TOKENS = 10_000_000
 
 
@@ -77,12 +78,15 @@ def chosen(asked: Said) -> bool:
 
 def selection(asked: Said) -> Selection:
     """What the fields choose; several of one kind stand with commas between them."""
-    return Selection(asked.several("state", JobState), asked.several("verdict", Verdict), asked.several("cause", Cause))
+    return Selection(
+        asked.several("state", JobState), asked.several("verdict", Verdict), asked.several("cause", Cause),
+        asked.word("flag", LossFlag),
+    )  # fmt: skip
 
 
 def choices(asked: Said) -> tuple[tuple[str, tuple[Choice, ...]], ...]:
     """The links of the form by kind; each is chosen alone, which is what a page needs."""
-    known = (("state", RETRYABLE), ("verdict", tuple(Verdict)), ("cause", tuple(Cause)))
+    known = (("state", RETRYABLE), ("verdict", tuple(Verdict)), ("cause", tuple(Cause)), ("flag", tuple(LossFlag)))
     return tuple(
         (key, tuple(Choice(key, str(word), asked.text(key) == word) for word in words)) for key, words in known
     )

@@ -115,7 +115,7 @@ def sample_words(site: Site, view: SampleView, asked: Shown) -> SampleWords:
         dataset=asked.name,
         state=job_mark(view.line.state),
         verdict=None if reading is None else verdict_mark(reading.verdict),
-        flags="" if reading is None else " ".join(reading.flags),
+        flags="" if reading is None else " ".join(reading.flags + reading.loss_flags),
         facts=tuple(_facts(view)),
         prompt=tuple(_message(one, "prompt" in asked.whole) for one in view.messages),
         panes=tuple(_panes(site, view, asked)),

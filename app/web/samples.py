@@ -7,6 +7,7 @@ from litestar import get
 
 from app.model.found import Found
 from app.model.lease import Cause
+from app.model.loss_flags import LossFlag
 from app.model.states import JobState
 from app.model.verdicts import Verdict
 from app.progress import filters, wording
@@ -26,6 +27,7 @@ CHOICES = {
     "verdict": tuple(str(verdict) for verdict in Verdict if verdict is not Verdict.MALFORMED),
     "cause": tuple(map(str, Cause)),
     "found": tuple(map(str, Found)),
+    "flag": tuple(map(str, LossFlag)),
     "sort": tuple(map(str, Sort)),
 }
 NUMBERS = (("min_reasoning", "Reasoning from"), ("max_reasoning", "to characters"), ("attempt_gt", "Attempts over"),
@@ -42,6 +44,7 @@ class SampleRow:
     state: Mark
     verdict: Mark | None
     finish: str
+    hints: str  # at lost text
     reasoning: str
     content: str
     tokens: str
@@ -93,6 +96,7 @@ def sample_row(site: Site, name: str, line: SampleLine, listing: Listing) -> Sam
         state=job_mark(line.state),
         verdict=None if line.verdict is None else verdict_mark(line.verdict),
         finish=_said(line.finish_reason if line.verdict else line.cause),
+        hints=" ".join(line.loss_flags),
         reasoning=_count(line.reasoning_chars),
         content=_count(line.content_chars),
         tokens=_count(line.completion_tokens),

@@ -16,6 +16,8 @@ TRIGGERS = (
         iif(NEW.expected = 1, 'expected:', 'unexpected:') || NEW.verdict), 1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO counter SELECT NEW.dataset_id, 'tokens', 1 * NEW.completion_tokens
         WHERE NEW.state = 'done' AND NEW.completion_tokens > 0 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO counter SELECT NEW.dataset_id, 'flag:' || flag.value, 1 FROM json_each(NEW.loss_flags) AS flag
+        WHERE NEW.state = 'done' AND NEW.loss_flags IS NOT NULL ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO triage SELECT NEW.dataset_id, NEW.finish_reason, NEW.found, 1
         WHERE NEW.state = 'done' AND NEW.found IS NOT NULL AND NEW.finish_reason IS NOT NULL
         ON CONFLICT (dataset_id, finish_reason, found) DO UPDATE SET n = n + excluded.n;
@@ -31,11 +33,13 @@ TRIGGERS = (
         graded = graded + excluded.graded, captured = captured + excluded.captured, tokens = tokens + excluded.tokens;
      END""",
     """CREATE TRIGGER job_moved AFTER UPDATE OF state ON job WHEN OLD.state IS NOT NEW.state BEGIN INSERT INTO counter VALUES (OLD.dataset_id, 'state:' || OLD.state, -1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;INSERT INTO counter VALUES (NEW.dataset_id, 'state:' || NEW.state, 1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n; END""",
-    """CREATE TRIGGER job_finished AFTER UPDATE OF state, verdict, expected, completion_tokens, finished_ms, imported, cause, finish_reason, found, reasoning_chars ON job WHEN NEW.state IN ('done', 'failed') AND (OLD.state IS NOT NEW.state OR OLD.verdict IS NOT NEW.verdict OR OLD.expected IS NOT NEW.expected OR OLD.completion_tokens IS NOT NEW.completion_tokens OR OLD.finished_ms IS NOT NEW.finished_ms OR OLD.imported IS NOT NEW.imported OR OLD.cause IS NOT NEW.cause OR OLD.finish_reason IS NOT NEW.finish_reason OR OLD.found IS NOT NEW.found OR OLD.reasoning_chars IS NOT NEW.reasoning_chars) BEGIN 
+    """CREATE TRIGGER job_finished AFTER UPDATE OF state, verdict, expected, completion_tokens, finished_ms, imported, cause, finish_reason, found, reasoning_chars, loss_flags ON job WHEN NEW.state IN ('done', 'failed') AND (OLD.state IS NOT NEW.state OR OLD.verdict IS NOT NEW.verdict OR OLD.expected IS NOT NEW.expected OR OLD.completion_tokens IS NOT NEW.completion_tokens OR OLD.finished_ms IS NOT NEW.finished_ms OR OLD.imported IS NOT NEW.imported OR OLD.cause IS NOT NEW.cause OR OLD.finish_reason IS NOT NEW.finish_reason OR OLD.found IS NOT NEW.found OR OLD.reasoning_chars IS NOT NEW.reasoning_chars OR OLD.loss_flags IS NOT NEW.loss_flags) BEGIN 
     INSERT INTO counter VALUES (NEW.dataset_id, iif(NEW.state = 'failed', 'failed:' || NEW.cause,
         iif(NEW.expected = 1, 'expected:', 'unexpected:') || NEW.verdict), 1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO counter SELECT NEW.dataset_id, 'tokens', 1 * NEW.completion_tokens
         WHERE NEW.state = 'done' AND NEW.completion_tokens > 0 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO counter SELECT NEW.dataset_id, 'flag:' || flag.value, 1 FROM json_each(NEW.loss_flags) AS flag
+        WHERE NEW.state = 'done' AND NEW.loss_flags IS NOT NULL ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO triage SELECT NEW.dataset_id, NEW.finish_reason, NEW.found, 1
         WHERE NEW.state = 'done' AND NEW.found IS NOT NULL AND NEW.finish_reason IS NOT NULL
         ON CONFLICT (dataset_id, finish_reason, found) DO UPDATE SET n = n + excluded.n;
@@ -50,11 +54,13 @@ TRIGGERS = (
         ON CONFLICT (dataset_id, minute) DO UPDATE SET done = done + excluded.done, failed = failed + excluded.failed,
         graded = graded + excluded.graded, captured = captured + excluded.captured, tokens = tokens + excluded.tokens;
      END""",
-    """CREATE TRIGGER job_unfinished AFTER UPDATE OF state, verdict, expected, completion_tokens, finished_ms, imported, cause, finish_reason, found, reasoning_chars ON job WHEN OLD.state IN ('done', 'failed') AND (OLD.state IS NOT NEW.state OR OLD.verdict IS NOT NEW.verdict OR OLD.expected IS NOT NEW.expected OR OLD.completion_tokens IS NOT NEW.completion_tokens OR OLD.finished_ms IS NOT NEW.finished_ms OR OLD.imported IS NOT NEW.imported OR OLD.cause IS NOT NEW.cause OR OLD.finish_reason IS NOT NEW.finish_reason OR OLD.found IS NOT NEW.found OR OLD.reasoning_chars IS NOT NEW.reasoning_chars) BEGIN 
+    """CREATE TRIGGER job_unfinished AFTER UPDATE OF state, verdict, expected, completion_tokens, finished_ms, imported, cause, finish_reason, found, reasoning_chars, loss_flags ON job WHEN OLD.state IN ('done', 'failed') AND (OLD.state IS NOT NEW.state OR OLD.verdict IS NOT NEW.verdict OR OLD.expected IS NOT NEW.expected OR OLD.completion_tokens IS NOT NEW.completion_tokens OR OLD.finished_ms IS NOT NEW.finished_ms OR OLD.imported IS NOT NEW.imported OR OLD.cause IS NOT NEW.cause OR OLD.finish_reason IS NOT NEW.finish_reason OR OLD.found IS NOT NEW.found OR OLD.reasoning_chars IS NOT NEW.reasoning_chars OR OLD.loss_flags IS NOT NEW.loss_flags) BEGIN 
     INSERT INTO counter VALUES (OLD.dataset_id, iif(OLD.state = 'failed', 'failed:' || OLD.cause,
         iif(OLD.expected = 1, 'expected:', 'unexpected:') || OLD.verdict), -1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO counter SELECT OLD.dataset_id, 'tokens', -1 * OLD.completion_tokens
         WHERE OLD.state = 'done' AND OLD.completion_tokens > 0 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO counter SELECT OLD.dataset_id, 'flag:' || flag.value, -1 FROM json_each(OLD.loss_flags) AS flag
+        WHERE OLD.state = 'done' AND OLD.loss_flags IS NOT NULL ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO triage SELECT OLD.dataset_id, OLD.finish_reason, OLD.found, -1
         WHERE OLD.state = 'done' AND OLD.found IS NOT NULL AND OLD.finish_reason IS NOT NULL
         ON CONFLICT (dataset_id, finish_reason, found) DO UPDATE SET n = n + excluded.n;
@@ -75,6 +81,8 @@ TRIGGERS = (
         iif(OLD.expected = 1, 'expected:', 'unexpected:') || OLD.verdict), -1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO counter SELECT OLD.dataset_id, 'tokens', -1 * OLD.completion_tokens
         WHERE OLD.state = 'done' AND OLD.completion_tokens > 0 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO counter SELECT OLD.dataset_id, 'flag:' || flag.value, -1 FROM json_each(OLD.loss_flags) AS flag
+        WHERE OLD.state = 'done' AND OLD.loss_flags IS NOT NULL ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
     INSERT INTO triage SELECT OLD.dataset_id, OLD.finish_reason, OLD.found, -1
         WHERE OLD.state = 'done' AND OLD.found IS NOT NULL AND OLD.finish_reason IS NOT NULL
         ON CONFLICT (dataset_id, finish_reason, found) DO UPDATE SET n = n + excluded.n;
@@ -100,7 +108,7 @@ TRIGGERS = (
 ANSWER_VIEW = """CREATE VIEW answer AS
 SELECT dataset.name AS dataset, job.sample_id, job.replica, response.turn, response.id AS response_id,
     response.codec, response.raw, reading.text_form, reading.reasoning, reading.content,
-    reading.verdict, reading.finish_reason, reading.flags, reading.usage
+    reading.verdict, reading.finish_reason, reading.flags, reading.loss_flags, reading.usage
 FROM job
 JOIN dataset ON dataset.id = job.dataset_id
 JOIN response ON response.job_id = job.id AND response.accepted_seq IS NOT NULL AND response.superseded_seq IS NULL
@@ -425,6 +433,7 @@ def upgrade() -> None:
         sa.Column("completion_tokens", sa.Integer(), nullable=True),
         sa.Column("latency_ms", sa.Integer(), nullable=True),
         sa.Column("preview", sa.Text(), nullable=True),
+        sa.Column("loss_flags", sa.Text(), nullable=True),
         sa.Column("imported", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("params", sa.Text(), nullable=True),
         sa.CheckConstraint("(state = 'leased') = (lease_deadline_ms IS NOT NULL)", name="leased_until"),
@@ -500,6 +509,14 @@ def upgrade() -> None:
         unique=False,
         sqlite_where=sa.text("state = 'leased'"),
         postgresql_where=sa.text("state = 'leased'"),
+    )
+    op.create_index(
+        "job_loss_order",
+        "job",
+        ["dataset_id", "ordinal", "replica"],
+        unique=False,
+        sqlite_where=sa.text("loss_flags IS NOT NULL"),
+        postgresql_where=sa.text("loss_flags IS NOT NULL"),
     )
     op.create_index(
         "job_ready",
@@ -653,6 +670,7 @@ def upgrade() -> None:
         sa.Column("parser_version", sa.Integer(), nullable=False),
         sa.Column("verdict", sa.Text(), nullable=False),
         sa.Column("flags", sa.Text(), server_default=sa.text("'[]'"), nullable=False),
+        sa.Column("loss_flags", sa.Text(), nullable=True),
         sa.Column("found", sa.Text(), nullable=True),
         sa.Column("reasoning", sa.Text(), nullable=True),
         sa.Column("content", sa.Text(), nullable=True),

@@ -12,6 +12,7 @@ from sqlalchemy import text
 from app.capture import Asked, Reading, read_body
 from app.leasing.datasets import dataset_of
 from app.model.lease import Cause, Failure, Lease, Reply, Settle
+from app.model.loss_flags import LossFlag
 from app.model.verdicts import Verdict
 from app.progress.gathering import overview
 from app.responses import rereading, statements
@@ -33,7 +34,13 @@ MISSING_TO_SPLIT = Transition(Verdict.MISSING, Verdict.SPLIT_FROM_CONTENT, accep
 def old_bug(reading: Reading) -> Reading:
     """What a parser saw that only looked at the reasoning field: `reasoning or ""`."""
     whole = (reading.reasoning or "") + "</think>" + (reading.content or "")
-    lost = {"verdict": Verdict.MISSING, "flags": frozenset({"no_trace"}), "reasoning": None, "content": whole}
+    lost = {
+        "loss_flags": frozenset(),
+        "verdict": Verdict.MISSING,
+        "flags": frozenset({"no_trace"}),
+        "reasoning": None,
+        "content": whole,
+    }
     return replace(reading, parts=None, choices=(), **lost)
 
 
@@ -233,7 +240,7 @@ def test_a_store_of_a_newer_parser_takes_no_readings_of_an_older_one(tmp_path: P
     async def work(at: Filled) -> None:
         await at.dataset("d", 2)
         await answers(at, old_bug, thought(1))
-        assert await rows(at, "SELECT parser_version FROM meta") == [(1,)]
+        assert await rows(at, "SELECT parser_version FROM meta") == [(2,)]
         await at.store.write(execute, "UPDATE meta SET parser_version = 99")
 
     in_filled(tmp_path, work)
@@ -256,7 +263,7 @@ def test_the_command_shows_the_matrix_and_its_exit_code_says_what_happened(tmp_p
     product = Product(tmp_path)
     shown = product.run("reparse", "d").stdout.decode().splitlines()
     assert shown == [
-        "d: 4 stored bodies read by parser 1; nothing is written without --apply",
+        "d: 4 stored bodies read by parser 2; nothing is written without --apply",
         "  unchanged  0",
         "  missing -> split_from_content  3",
         "  captured_field -> missing  1  (REGRESSION)",
@@ -272,3 +279,33 @@ def test_the_command_shows_the_matrix_and_its_exit_code_says_what_happened(tmp_p
     product.run("reparse", "none such", code=3)
     for nonsense in ((), ("d", "--all"), ("d", "--fail-on-regression", "--allow-regression")):
         product.run("reparse", *nonsense, code=2)
+
+
+def test_hints_at_lost_text_come_and_go_with_a_reparse(tmp_path: Path) -> None:
+    def blind(reading: Reading) -> Reading:
+        return replace(reading, loss_flags=frozenset())
+
+    def wary(reading: Reading) -> Reading:
+        return replace(reading, loss_flags=frozenset(LossFlag))
+
+    flags = "SELECT loss_flags FROM job ORDER BY id"
+
+    async def work(at: Filled) -> None:
+        await at.dataset("d", 3)
+        await answers(at, blind, chat("\n\ncut", counted=100), chat("t</think>a", counted=100))
+        await answers(at, wary, chat("t</think>" + "a" * 200))
+        dry = await again(at)
+        assert (dry.flagged, dry.cleared) == (
+            {LossFlag.TEXT_SHORT: 2, LossFlag.CUT_UPSTREAM: 1},
+            {LossFlag.TEXT_SHORT: 1, LossFlag.CUT_UPSTREAM: 1},
+        )
+        assert dry.regressions == 0
+        done = await again(at, apply=True)
+        assert (done.flagged, done.cleared) == (dry.flagged, dry.cleared)
+        both, short = '["cut_upstream", "text_short_for_tokens"]', '["text_short_for_tokens"]'
+        assert await rows(at, flags) == [(both,), (short,), (None,)]
+        assert (await again(at, apply=True)).unchanged == 3
+
+    in_filled(tmp_path, work)
+    shown = Product(tmp_path).run("reparse", "d").stdout
+    assert b"unchanged  3" in shown

@@ -71,7 +71,7 @@ async def test_every_job_is_counted_in_one_state_beside_its_verdict(tmp_path: Pa
     }  # fmt: skip
     assert (str(tally.progress), tally.progress.percent, tally.adds_up) == ("5/12", "41.6 %", True)
     assert (str(tally.capture), tally.missing, tally.leaked, str(tally.truncated)) == ("2/4", 1, 1, "1/5")
-    assert tally.tokens == 500
+    assert tally.tokens == 250
 
 
 async def test_answers_without_thinking_are_in_no_capture_rate(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ async def test_a_rate_and_an_eta_come_from_what_this_run_did(tmp_path: Path) -> 
         pace = (await only(at.store)).pace
     assert wording.per_hour(measuring.rate) == "measuring 18/20"
     assert measuring.eta.word is Word.MEASURING
-    assert (pace.rate.per_hour, pace.rate.tokens_per_second) == (360, 10)
+    assert (pace.rate.per_hour, pace.rate.tokens_per_second) == (360, 5)
     assert wording.eta(pace.eta) == "56 min"
 
 

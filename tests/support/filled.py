@@ -41,7 +41,9 @@ class Clock:
         return self.ms
 
 
-def chat(content: str | None, *, reasoning: str | None = None, finish: str = "stop", **message: Any) -> bytes:
+def chat(
+    content: str | None, *, reasoning: str | None = None, finish: str = "stop", counted: int = 50, **message: Any
+) -> bytes:
     """A chat.completion body with usage."""
     said = {"role": "assistant", "content": content, **message}
     if reasoning is not None:
@@ -49,7 +51,7 @@ def chat(content: str | None, *, reasoning: str | None = None, finish: str = "st
     body = {
         "id": "r1", "object": "chat.completion", "model": "kimi",
         "choices": [{"index": 0, "message": said, "finish_reason": finish}],
-        "usage": {"prompt_tokens": 7, "completion_tokens": 100, "total_tokens": 107},
+        "usage": {"prompt_tokens": 7, "completion_tokens": counted, "total_tokens": 7 + counted},
     }  # fmt: skip
     return json.dumps(body).encode()
 

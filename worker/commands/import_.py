@@ -143,7 +143,7 @@ def _show(report: ImportReport, *, as_json: bool, added: str = "added") -> None:
     """The result: one object, or a few lines."""
     if as_json:
         facts = asdict(report)
-        for file in ("rejects", "uncaptured"):
+        for file in ("rejects", "uncaptured", "unanswered"):
             facts[file] = None if facts[file] is None else str(facts[file])
         cli_context.put_json(facts)
         return
@@ -167,6 +167,9 @@ def _summary(report: ImportReport, added: str) -> str:
         lines += _counted("results", report.results)
     if report.uncaptured is not None:
         lines.append(f"results without usable reasoning: {report.uncaptured}")
+    if report.unanswered is not None:
+        lines += _counted("of the same run, without one answer", report.fates)
+        lines.append(f"named one by one: {report.unanswered}")
     if report.damage is not None:
         lines.append(f"damaged: {report.damage}; the rows before it are kept")
     if report.rejects is not None:

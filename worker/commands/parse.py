@@ -88,4 +88,5 @@ def _shown(number: int, case: object, reading: Reading) -> str:
     name = one_line(f"line {number}" if case is None else str(case))
     reasoning = "-" if reading.reasoning is None else f"{len(reading.reasoning):,}"
     content = "-" if reading.content is None else f"{len(reading.content):,}"
-    return f"{name}  {reading.verdict}  reasoning {reasoning}  content {content}  {' '.join(sorted(reading.flags))}"
+    flags = sorted(reading.flags | reading.loss_flags)
+    return f"{name}  {reading.verdict}  reasoning {reasoning}  content {content}  {' '.join(flags)}"

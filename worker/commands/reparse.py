@@ -120,6 +120,8 @@ def _lines(report: Report, version: int) -> Iterator[str]:
         marks += ["REGRESSION"] if transition.regression else []
         shown = f"  ({', '.join(marks)})" if marks else ""
         yield f"  {transition.before} -> {transition.after}  {count:,}{shown}"
+    for flag in report.loss_flags:
+        yield f"  {flag}: {report.flagged[flag]:,} more, {report.cleared[flag]:,} fewer"
     if report.finished:
         yield f"  {report.finished:,} jobs without an answer {'are' if report.applied else 'would be'} done by these"
     if report.kept:
@@ -137,6 +139,9 @@ def _facts(report: Report) -> dict[str, Any]:
             {"from": one.before, "to": one.after, "accepted": one.accepted, "regression": one.regression, "n": count}
             for one, count in report.transitions.most_common()
         ],
+        "loss_flags": {
+            flag: {"more": report.flagged[flag], "fewer": report.cleared[flag]} for flag in report.loss_flags
+        },
         "regressions": report.regressions,
         "regressions_not_written": report.kept,
         "finished": report.finished,

@@ -13,6 +13,7 @@ import typer
 from app.model.errors import Refused
 from app.model.exits import Exit
 from app.model.lease import Cause
+from app.model.loss_flags import LossFlag
 from app.model.states import Event, JobState, sources
 from app.model.verdicts import Verdict
 from app.progress.display import one_line
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
 STATES = [str(state) for state in sources(Event.RETRY)]
 VERDICTS = [str(verdict) for verdict in Verdict]
 CAUSES = [str(cause) for cause in Cause]
+FLAGS = [str(flag) for flag in LossFlag]
 
 
 def register(app: typer.Typer) -> None:
     app.command("retry", help=HELP)(retry)
 
 
-HELP = """Ask jobs again, chosen by state, verdict or cause. Earlier answers stand until a new one is accepted.
+HELP = """Ask jobs again, chosen by state, verdict, cause or loss flag. Earlier answers stand until newer ones come.
 
 Example: thinkledger retry B1_glaive --verdict truncated --max-tokens 32768 --dry-run
 """
@@ -51,6 +53,10 @@ def retry(
         list[str] | None,
         typer.Option(click_type=click.Choice(CAUSES), help="Failed jobs with this cause; repeat for several."),
     ] = None,
+    flag: Annotated[
+        str | None,
+        typer.Option(click_type=click.Choice(FLAGS), help="Done jobs whose answer has this hint at lost text."),
+    ] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Token limit of these jobs from now on.")] = None,
     expect: Annotated[int | None, typer.Option(min=0, help="Change nothing unless exactly so many are chosen.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; show how many would be.")] = False,
@@ -61,7 +67,10 @@ def retry(
     from app.leasing.retry import Selection
 
     selection = Selection(
-        tuple(map(JobState, state or ())), tuple(map(Verdict, verdict or ())), tuple(map(Cause, cause or ()))
+        tuple(map(JobState, state or ())),
+        tuple(map(Verdict, verdict or ())),
+        tuple(map(Cause, cause or ())),
+        None if flag is None else LossFlag(flag),
     )
     settings = cli_context.context(ctx)
     run = _Run(settings, name, selection, max_tokens, expect, yes, as_json)

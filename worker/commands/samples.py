@@ -44,6 +44,9 @@ def samples(
     found: Annotated[
         str | None, typer.Option(help="Only answers with their reasoning in field, tag, both or neither.")
     ] = None,
+    flag: Annotated[
+        str | None, typer.Option(help="Only answers that hint at lost text: text_short_for_tokens or cut_upstream.")
+    ] = None,
     q: Annotated[str | None, typer.Option("--q", help="Only sample ids that begin so.")] = None,
     min_reasoning: Annotated[int | None, typer.Option(help="At least so many characters of reasoning.")] = None,
     max_reasoning: Annotated[int | None, typer.Option(help="At most so many.")] = None,
@@ -69,7 +72,8 @@ def samples(
         from app.store.store import open_store
 
         said = {
-            "state": state, "verdict": verdict, "finish": finish, "cause": cause, "found": found, "q": q,
+            "state": state, "verdict": verdict, "finish": finish, "cause": cause, "found": found,
+            "flag": flag, "q": q,
             "min_reasoning": min_reasoning, "max_reasoning": max_reasoning, "attempt_gt": attempt_gt, "since": since,
             "until": until, "worker": worker, "sort": sort, "after": after, "per": limit,
         }  # fmt: skip
@@ -102,11 +106,15 @@ def _listed(line: "SampleLine", width: int | None) -> Iterator[str]:
     sizes = f"{_count(line.reasoning_chars)} + {_count(line.content_chars)} chars" if line.verdict else ""
     name, preview = f"{one_line(line.sample_id)}{replica}", one_line(line.preview or "")
     finish = one_line(line.finish_reason or "-")
+    hints = " ".join(line.loss_flags)
     columns = f"{name:24}  {line.state:9}  {facts or '-':18}  {finish:10}  {sizes:22}  "
+    columns += f"{hints}  " if hints else ""
     if width is None or len(columns) + 20 <= width:
         yield f"{columns}{preview[: 60 if width is None else width - len(columns)]}".rstrip()
         return
-    yield from layout.facts([part for part in (name, line.state, facts, finish, sizes) if part], width, "", "    ")
+    yield from layout.facts(
+        [part for part in (name, line.state, facts, finish, sizes, hints) if part], width, "", "    "
+    )
     if preview:
         yield f"    {preview if len(preview) + 4 <= width else preview[: width - 7] + '...'}"
 
@@ -234,7 +242,11 @@ def _answer(answer: "Answer", *, shown: bool) -> Iterator[str]:
     from app.progress.display import one_line
 
     reading = answer.reading
-    verdict = "not read yet" if reading is None else f"{reading.verdict} {' '.join(reading.flags)}".rstrip()
+    verdict = (
+        "not read yet"
+        if reading is None
+        else f"{reading.verdict} {' '.join(reading.flags + reading.loss_flags)}".rstrip()
+    )
     mark = "*" if shown else " "
     yield (
         f"{mark} attempt {answer.attempt}  {answer.standing}  HTTP {answer.http_status or '-'}  {verdict}  "

@@ -10,10 +10,13 @@ from app.intake.formats.answers import (
     curator_answer,
     full_answer,
     is_full,
+    is_regenerated,
     is_result,
     read_batch_result,
     read_curator,
     read_full,
+    read_regenerated,
+    regenerated_answer,
     whole_row,
 )
 from app.intake.formats.batch import read_request
@@ -70,6 +73,7 @@ FORMATS = (
     Format("swe_agent", ("history", "trajectory"), read_history),
     Format("own", ("sample_id", "messages"), read_messages),
     Format("messages", ("messages",), read_messages),
+    Format("specforge", ("conversations", "status"), read_regenerated, answer=regenerated_answer, when=is_regenerated),
     Format("glaive_functions", ("function_description", "conversations"), read_functions),
     Format("sharegpt", ("conversations",), read_conversations),
     Format("pairs", ("conversation",), read_pairs),

@@ -10,9 +10,11 @@ import msgspec
 
 from app.intake.draft import Draft
 from app.intake.formats.chat import read_messages
+from app.intake.formats.conversations import read_conversations
+from app.intake.normal import is_blank
 from app.intake.refusal import RowRefused
 from app.intake.strict_json import Json
-from app.model.old_answer import CHAT, OldAnswer
+from app.model.old_answer import CHAT, SPECFORGE, OldAnswer
 
 Row = dict[str, Json]
 Answer = Callable[[Row, bytes], OldAnswer]
@@ -76,6 +78,27 @@ def batch_answer(row: Row, data: bytes) -> OldAnswer:
         http_status=status if isinstance(status, int) else None,
         facts={"request_id": _text(response.get("request_id"))},
     )
+
+
+def read_regenerated(row: Row) -> Draft:
+    """A row that SpecForge regenerated: its last turn answers those before it, all answers being the model's own."""
+    draft = read_conversations(row)
+    for number, turn in enumerate(draft.turns[:-1], 1):
+        if turn.role == "assistant" and not turn.calls and is_blank(turn.text):
+            raise RowRefused("no_answer", f"turn {number} is an empty answer, and the last one was made with it")
+    return draft
+
+
+def regenerated_answer(_row: Row, data: bytes) -> OldAnswer:
+    """The line itself; its last turn is the answer."""
+    return OldAnswer(data, SPECFORGE)
+
+
+def is_regenerated(row: Row) -> bool:
+    """Whether SpecForge says that all turns were answered; rows that failed, or were skipped, are prompts."""
+    turns = row["conversations"]
+    last = turns[-1] if isinstance(turns, list) and turns else None
+    return row["status"] == "success" and isinstance(last, dict) and last.get("role") == "assistant"
 
 
 def read_full(row: Row) -> Draft:

@@ -9,10 +9,13 @@ import pytest
 from app.gates.alarms import Acknowledge, acknowledge, raise_alarms
 from app.gates.alarms import Alarm as Raised
 from app.gates.evaluating import LEASE_MS, Look, disk_of, evaluate, keep_evaluating
+from app.leasing.datasets import dataset_of
 from app.leasing.rescue import RescueRequest, rescue
+from app.leasing.retry import Retry, Selection, retry, select
 from app.leasing.workers import Registration, register, renew
 from app.model.gates import AlarmKind
 from app.model.ids import WorkerId
+from app.model.loss_flags import LossFlag
 from app.model.timed import GIB
 from app.progress import alerts
 from app.progress.alerts import AlarmLine, AlarmState, alerts_page
@@ -20,7 +23,7 @@ from app.progress.eta import Word
 from app.progress.gathering import overview
 from app.store.store import Store
 from app.store.transaction import Tx
-from tests.support.filled import Filled, filled, thought
+from tests.support.filled import Filled, chat, filled, thought
 
 pytestmark = pytest.mark.anyio
 
@@ -158,6 +161,43 @@ async def test_a_process_keeps_looking_until_it_is_cancelled(tmp_path: Path) -> 
             assert not await at.store.write(evaluate, Look("another", ROOM))  # its first look was asked for before ours
             tasks.cancel_scope.cancel()
         assert (await alerts_page(at.store)).evaluation.by == "serve 1"
+
+
+async def test_answers_that_hint_at_lost_text_are_an_alarm_until_they_were_asked_again(tmp_path: Path) -> None:
+    async with filled(tmp_path / "t.db") as at:
+        await at.dataset("d", 4)
+        cut = chat("\n\nunderstood")
+        await at.answer_next("d", chat("whole"), cut, cut)
+        await look(at)
+        assert await standing(at.store) == {}  # two are no pattern
+        await at.answer_next("d", cut)
+        await look(at)
+        alarm = (await standing(at.store))["cut_upstream"]
+        seq = await at.store.seq()
+        await look(at)
+        assert await at.store.seq() == seq
+        selection = Selection(flag=LossFlag.CUT_UPSTREAM)
+        dataset = (await dataset_of(at.store, "d")).id
+        assert await retry(at.store, Retry(dataset, selection), await select(at.store, dataset, selection)) == 3
+        await look(at)
+        assert await standing(at.store) == {}
+    assert (str(alarm.numbers), alarm.dataset, alarm.holds) == ("3/4", "d", False)
+    assert alarm.message.startswith("3 of 4 answers, 75.0 %, begin with an empty line and have no reasoning")
+    assert "`thinkledger samples d --flag cut_upstream`" in alarm.message
+    assert "`thinkledger retry d --flag cut_upstream`" in alarm.message
+    assert alarm.evidence is not None
+    assert alarm.evidence.wanted is not None
+    assert alarm.evidence.wanted.words() == {"flag": "cut_upstream"}
+
+
+async def test_answers_that_are_too_short_for_their_tokens_are_an_alarm_of_their_own(tmp_path: Path) -> None:
+    async with filled(tmp_path / "t.db") as at:
+        await at.dataset("d", 3)
+        await at.answer_next("d", *[chat("t</think>a", counted=64)] * 3)
+        await look(at)
+        alarms = await standing(at.store)
+    assert [(kind, str(alarm.numbers)) for kind, alarm in alarms.items()] == [("text_short_for_tokens", "3/3")]
+    assert "have less text than their tokens stand for" in alarms["text_short_for_tokens"].message
 
 
 def test_every_alarm_says_what_to_do_and_where_to_look() -> None:

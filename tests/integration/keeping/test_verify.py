@@ -56,7 +56,15 @@ SEEDED = {
     ),
     "tokens": (
         "UPDATE counter SET n = 1 WHERE metric = 'tokens' AND dataset_id = 2",
-        "second: the counter tokens says 1, and 100 are there",
+        "second: the counter tokens says 1, and 50 are there",
+    ),
+    "flag": (
+        "INSERT INTO counter VALUES (2, 'flag:cut_upstream', 3)",
+        "second: the counter flag:cut_upstream says 3, and 0 are there",
+    ),
+    "flag_of_a_job": (
+        f"UPDATE job SET loss_flags = '[\"cut_upstream\"]' WHERE id = {DONE}",
+        "loss_flags of the job is '[\"cut_upstream\"]', and None in the current reading",
     ),
     "bucket": ("UPDATE bucket SET captured = 9 WHERE dataset_id = 1", "says captured 9, and"),
     "bucket_gone": ("DELETE FROM bucket WHERE dataset_id = 1", "says done 0, and"),

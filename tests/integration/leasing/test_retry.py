@@ -10,6 +10,7 @@ from app.leasing.retry import Kind, Retry, Selection, retry, select
 from app.model.errors import UsageError
 from app.model.ids import DatasetId, JobId
 from app.model.lease import Cause, Settle
+from app.model.loss_flags import LossFlag
 from app.model.states import JobState
 from app.model.verdicts import Verdict
 from tests.integration.leasing.kit import Room, counters, in_room
@@ -49,7 +50,7 @@ def test_a_new_answer_takes_the_place_of_the_earlier_one_which_is_kept(tmp_path:
         assert await room.answer(second)
         assert await facts(room, lease.job) == ("done", "split_from_content", 2, 0, 0, None)
         assert await room.responses(lease.job) == {1: "superseded", 2: "accepted"}
-        assert await counters(room) == {"state:done": 1, "expected:split_from_content": 1, "tokens": 100}
+        assert await counters(room) == {"state:done": 1, "expected:split_from_content": 1, "tokens": 50}
 
     in_room(tmp_path, work)
 
@@ -64,7 +65,7 @@ def test_a_retry_that_fails_for_good_is_done_again_with_the_earlier_answer(tmp_p
         state, verdict, attempt, *_ = await facts(room, lease.job)
         assert (state, verdict, attempt) == ("done", "truncated", 2)
         assert await room.all("SELECT id, accepted_seq, superseded_seq FROM response") == before
-        assert await counters(room) == {"state:done": 1, "expected:truncated": 1, "tokens": 100}
+        assert await counters(room) == {"state:done": 1, "expected:truncated": 1, "tokens": 50}
 
     in_room(tmp_path, work)
 
@@ -85,7 +86,7 @@ def test_a_failed_job_starts_anew_but_for_its_fence(tmp_path: Path) -> None:
         assert await again(room, dataset, FAILED) == 1
         assert await room.all("SELECT count(*) FROM failure") == [(2,)]
         assert await room.answer(one)  # an answer that comes after all: nobody has claimed since
-        left = {"state:done": 1, "state:ready": 1, "expected:split_from_content": 1, "tokens": 100}
+        left = {"state:done": 1, "state:ready": 1, "expected:split_from_content": 1, "tokens": 50}
         assert await counters(room) == left
 
     in_room(tmp_path, work)
@@ -144,3 +145,22 @@ def test_a_selection_must_be_one() -> None:
     ):
         with pytest.raises(UsageError):
             Selection(**wrong)  # type: ignore[arg-type]
+
+
+def test_jobs_are_chosen_by_what_hints_at_lost_text(tmp_path: Path) -> None:
+    async def work(room: Room) -> None:
+        dataset = await room.dataset("a", 4)
+        worker = await room.worker()
+        bodies = (chat("\n\na"), chat("\n\na", counted=90), chat("whole"), chat("short", counted=90))
+        leases = await room.claim(worker, 4)
+        for lease, body in zip(leases, bodies, strict=True):
+            await room.settle(await room.keep(lease, body), lease)
+        cut, short = Selection(flag=LossFlag.CUT_UPSTREAM), Selection(flag=LossFlag.TEXT_SHORT)
+        assert [(await select(room.store, dataset, one)).jobs for one in (cut, short)] == [2, 2]
+        assert await again(room, dataset, cut) == 2
+        assert [(await room.job(lease.job)).state for lease in leases] == ["ready", "ready", "done", "done"]
+        assert await room.all("SELECT metric, n FROM counter WHERE metric LIKE 'flag:%' AND n <> 0 ORDER BY 1") == [
+            ("flag:text_short_for_tokens", 1)
+        ]
+
+    in_room(tmp_path, work)

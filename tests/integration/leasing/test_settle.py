@@ -21,9 +21,9 @@ def test_an_accepted_answer_finishes_its_job_with_the_facts_of_its_reading(tmp_p
         assert await room.answer(lease)
         row = await room.job(lease.job)
         assert (row.state, row.verdict, row.expected, row.finish_reason) == ("done", "split_from_content", 1, "stop")
-        assert (row.reasoning_chars, row.content_chars, row.completion_tokens, row.preview) == (7, 6, 100, "answer")
+        assert (row.reasoning_chars, row.content_chars, row.completion_tokens, row.preview) == (7, 6, 50, "answer")
         assert (row.lease_worker, row.lease_deadline_ms, row.due_ms) == (None, None, None)
-        assert await counters(room) == {"state:done": 1, "expected:split_from_content": 1, "tokens": 100}
+        assert await counters(room) == {"state:done": 1, "expected:split_from_content": 1, "tokens": 50}
         ((codec, raw),) = await room.all("SELECT codec, raw FROM answer")
         assert unpack(codec, raw) == GOOD
 

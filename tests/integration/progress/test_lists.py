@@ -11,7 +11,7 @@ from app.progress.filters import Filter, Listing, Sort
 from app.progress.sample import sample
 from app.progress.samples import Neighbour, SampleLine, samples
 from app.store.store import Store
-from tests.support.filled import START_MS, Filled, every_kind, filled, thought
+from tests.support.filled import START_MS, Filled, chat, every_kind, filled, thought
 
 pytestmark = pytest.mark.anyio
 
@@ -41,6 +41,8 @@ WANTED: tuple[tuple[Filter, Callable[[SampleLine], bool]], ...] = (
     (Filter(finish="stop"), lambda line: line.finish_reason == "stop"),
     (Filter(finish="length", found="neither"), lambda line: (line.finish_reason, line.found) == ("length", "neither")),
     (Filter(found="both"), lambda line: line.found == "both"),
+    (Filter(flag="text_short_for_tokens"), lambda line: "text_short_for_tokens" in line.loss_flags),
+    (Filter(flag="cut_upstream", verdict="missing"), lambda line: "cut_upstream" in line.loss_flags),
     (Filter(cause="timed_out"), lambda line: line.cause == "timed_out"),
     (Filter(q="s1"), lambda line: line.sample_id.startswith("s1")),
     (Filter(q=""), everything),
@@ -70,6 +72,7 @@ def anyio_backend() -> str:
 async def at(tmp_path: Path) -> AsyncIterator[Filled]:
     async with filled(tmp_path / "t.db") as made:
         await every_kind(made)
+        await made.answer_next("d", chat("\n\ncut"), chat("\n\ncut", counted=900), chat("t</think>a", counted=900))
         yield made
 
 
@@ -109,14 +112,14 @@ async def test_a_page_that_searched_in_vain_says_so_and_goes_on(at: Filled, monk
 async def test_a_worker_finds_what_it_holds_and_what_it_answered(at: Filled) -> None:
     found = await walk(at.store, Listing(Filter(worker=at.worker)))
     assert {str(line.state) for line in found} == {"done", "leased"}
-    assert len(found) == 26
+    assert len(found) == 29
     assert await walk(at.store, Listing(Filter(worker=at.worker + 1))) == []
 
 
 async def test_neighbours_are_those_of_the_list_that_a_sample_was_opened_from(at: Filled) -> None:
     listing = Listing(Filter(verdict="missing"), Sort.NEWEST)
     lines = await walk(at.store, listing)
-    assert len(lines) == 3
+    assert len(lines) == 5
     around = []
     for line in lines:
         view = await sample(at.store, "d", line.sample_id, replica=line.replica, listing=listing)

@@ -1,5 +1,6 @@
 """After any sequence of changes the counters and the minutes say what GROUP BY says."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ class Change:
     found: Found | None = None
     length: int | None = None
     cause: str = "x"
+    loss_flags: str | None = None
 
 
 CHANGES = st.builds(
@@ -49,6 +51,7 @@ CHANGES = st.builds(
     found=st.one_of(st.none(), st.sampled_from(Found)),
     length=st.sampled_from([None, 0, 1, 127, 128, 5000, 2**18 - 1, 2**18, 2**40]),
     cause=st.sampled_from(["x", "y"]),
+    loss_flags=st.one_of(st.none(), st.sampled_from(['["cut_upstream"]', '["cut_upstream", "text_short_for_tokens"]'])),
 )
 
 
@@ -80,7 +83,7 @@ def _values(change: Change) -> dict[str, Any]:
         "due_ms": 9 if change.state is JobState.WAITING else None, "cause": change.cause, "verdict": change.verdict,
         "expected": change.expected, "completion_tokens": change.tokens,
         "finished_ms": change.finished_ms if finished else None, "finish_reason": change.finish_reason,
-        "found": change.found, "reasoning_chars": change.length,
+        "found": change.found, "reasoning_chars": change.length, "loss_flags": change.loss_flags,
     }  # fmt: skip
 
 
@@ -107,9 +110,9 @@ def _counted(connection: Any) -> tuple[dict[Any, int], dict[Any, tuple[int, ...]
     counters: Counter[Any] = Counter()
     minutes: dict[Any, Counter[str]] = {}
     rows = connection.execute(
-        "SELECT dataset_id, state, verdict, expected, completion_tokens, finished_ms, cause FROM job"
+        "SELECT dataset_id, state, verdict, expected, completion_tokens, finished_ms, cause, loss_flags FROM job"
     )
-    for dataset, state, verdict, expected, tokens, finished_ms, cause in rows:
+    for dataset, state, verdict, expected, tokens, finished_ms, cause, loss_flags in rows:
         counters[dataset, f"state:{state}"] += 1
         if state not in ("done", "failed"):
             continue
@@ -120,6 +123,7 @@ def _counted(connection: Any) -> tuple[dict[Any, int], dict[Any, tuple[int, ...]
         if state == "done":
             counters[dataset, f"{'expected' if expected else 'unexpected'}:{verdict}"] += 1
             counters[dataset, "tokens"] += tokens or 0
+            counters.update((dataset, f"flag:{flag}") for flag in json.loads(loss_flags or "[]"))
             minute["tokens"] += tokens or 0
             minute["graded"] += bool(expected) and verdict in GRADED
             minute["captured"] += bool(expected) and verdict in CAPTURED

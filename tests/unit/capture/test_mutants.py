@@ -11,6 +11,7 @@ import pytest
 
 import app.capture
 from tests.unit.capture.case_file import CASES, expected, read_case, seen
+from tests.unit.capture.loss_cases import LOSS_CASES
 
 SOURCE = Path(app.capture.__file__).parent
 
@@ -122,6 +123,32 @@ FAULTS = (
           '"<think>", "</think>", prompt_opens=True', '"<think>", "</think>"'),
 )  # fmt: skip
 
+LOSS_FAULTS = (
+    Fault("few tokens are judged", "losses.py", "LEAST_TOKENS = 64", "LEAST_TOKENS = 63"),
+    Fault("few tokens are too many", "losses.py", "LEAST_TOKENS = 64", "LEAST_TOKENS = 65"),
+    Fault("the ratio is too low", "losses.py", "LEAST_RATIO = 1.2", "LEAST_RATIO = 1.19"),
+    Fault("the ratio is too high", "losses.py", "LEAST_RATIO = 1.2", "LEAST_RATIO = 1.21"),
+    Fault("only the first choice is measured", "losses.py", "_visible(outer.choices)", "_visible(outer.choices[:1])"),
+    Fault("the thought is not text", "message.py", "content + max(map(len, self.thoughts), default=0)", "content"),
+    Fault("copies of a thought add up", "message.py", "max(map(len, self.thoughts), default=0)",
+          "sum(map(len, self.thoughts))"),
+    Fault("calls are not text", "message.py", "default=0) + self.call_chars", "default=0)"),
+    Fault("content is not text", "message.py", "return content + max(", "return max("),
+    Fault("names of calls are not text", "message.py", 'for key in ("name", "arguments")', 'for key in ("arguments",)'),
+    Fault("a function call is not text", "message.py", '(*functions, message.get("function_call"))', "functions"),
+    Fault("objects are no arguments", "message.py", "isinstance(text, str | dict))", "isinstance(text, str))"),
+    Fault("any white space is an empty line", "losses.py", r"[ \t]*\r?\n", r"\s"),
+    Fault("only two line ends are an empty line", "losses.py", r"[ \t]*\r?\n", r"[ \t]*\r?\n\n"),
+    Fault("CRLF ends no line", "losses.py", r"\r?\n", r"\n"),
+    Fault("blanks make a line full", "losses.py", r"[ \t]*\r?\n", r"\r?\n"),
+    Fault("an empty line anywhere counts", "losses.py", "_EMPTY_LINE.match(", "_EMPTY_LINE.search("),
+    Fault("an empty block counts", "losses.py", " or row.parts is not None", ""),
+    Fault("an answer of line ends counts", "losses.py", "not is_blank(row.content) and", "True and"),
+    Fault("a thought does not matter", "losses.py", "if row.verdict not in _WITHOUT_THOUGHT or", "if"),
+    Fault("only where thinking was expected", "losses.py", "(Verdict.MISSING, Verdict.NONE_EXPECTED)",
+          "(Verdict.MISSING,)"),
+)  # fmt: skip
+
 
 @pytest.fixture
 def faulty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ModuleType]:
@@ -161,6 +188,19 @@ def test_a_faulty_parser_fails_a_case(faulty: ModuleType) -> None:
     assert next(failing_cases(faulty), None) is not None
 
 
+def failing_loss_cases(capture: ModuleType) -> Iterator[str]:
+    for case in LOSS_CASES:
+        if capture.read_body(200, case.body(), capture.Asked(thinking=case.thinking)).loss_flags != case.flags:
+            yield case.name
+
+
+@pytest.mark.parametrize("faulty", [pytest.param(fault, id=fault.name) for fault in LOSS_FAULTS], indirect=True)
+def test_a_faulty_detector_fails_a_case_of_losses(faulty: ModuleType) -> None:
+    assert next(failing_loss_cases(faulty), None) is not None
+    assert list(failing_cases(faulty)) == []
+
+
 @pytest.mark.parametrize("faulty", [pytest.param(None, id="no fault")], indirect=True)
 def test_an_unchanged_copy_fails_none(faulty: ModuleType) -> None:
+    assert list(failing_loss_cases(faulty)) == []
     assert list(failing_cases(faulty)) == []

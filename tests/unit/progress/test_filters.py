@@ -8,12 +8,13 @@ from app.progress.filters import KEYS, Drive, Filter, Listing, Place, Sort, Way,
 
 def test_every_key_is_understood() -> None:
     words = {
-        "state": "done", "verdict": "missing", "finish": "stop", "cause": "busy", "found": "tag", "q": "s1",
+        "state": "done", "verdict": "missing", "finish": "stop", "cause": "busy", "found": "tag",
+        "flag": "cut_upstream", "q": "s1",
         "min_reasoning": "1", "max_reasoning": "2", "attempt_gt": "3", "since": "4", "until": "5", "worker": "6",
         "sort": "newest", "after": "77.8", "per": "9",
     }  # fmt: skip
     assert set(words) == set(KEYS)
-    wanted = Filter("done", "missing", "stop", "busy", "tag", "s1", 1, 2, 3, 4, 5, 6)
+    wanted = Filter("done", "missing", "stop", "busy", "tag", "cut_upstream", "s1", 1, 2, 3, 4, 5, 6)
     assert parse(words) == Listing(wanted, Sort.NEWEST, Place(77, 8), 9)
 
 
@@ -29,6 +30,7 @@ def test_an_empty_value_says_nothing() -> None:
         ({"verdict": "good"}, "captured_field"),
         ({"cause": "x"}, "unreachable"),
         ({"found": "x"}, "field, tag, both, neither"),
+        ({"flag": "no_trace"}, "text_short_for_tokens, cut_upstream"),
         ({"sort": "random"}, "order, id, newest"),
         ({"since": "yesterday"}, "whole number"),
         ({"since": "-1"}, "whole number"),
@@ -72,6 +74,7 @@ def test_a_filter_brings_the_order_in_which_its_rows_are_found_at_once(wanted: F
         (Filter(finish="stop"), Sort.ORDER, Drive.FINISH),
         (Filter(found="tag"), Sort.ORDER, Drive.ALL),
         (Filter(state="failed", cause="busy"), Sort.ORDER, Drive.CAUSE),
+        (Filter(verdict="missing", flag="cut_upstream"), Sort.ORDER, Drive.FLAG),
         (Filter(verdict="missing"), Sort.LONGEST, Drive.REASONING),
     ],
 )
