@@ -133,9 +133,8 @@ class RunningWorker:
 
 
 def environment() -> dict[str, str]:
-    """Ours without settings of the product or a width of the runner's, with the checkout importable from any folder."""
-    left_out = ("THINKLEDGER_", "COLUMNS", "LINES")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+    """Ours without settings of the product, with the checkout importable from any folder."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("THINKLEDGER_")}
     return kept | {"PYTHONPATH": str(ROOT)}
 
 
