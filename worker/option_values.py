@@ -14,6 +14,7 @@ FORMATS = (
     "alpaca", "query", "pairs", "ultrachat", "mt_bench", "swe_agent", "swe_agent_history", "openai_batch",
     "raw_responses", "openai_batch_result", "curator", "full",
 )  # fmt: skip
+FILE_FORMATS = ("jsonl", "parquet")
 PRESETS = ("run_inference", "messages", "specforge", "inline_think", "sharegpt", "openai_batch", "full")
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,11 +12,15 @@ from anyio import to_thread
 
 from app.export import statements
 from app.export.census import Census, take_census
+from app.export.disk import write_durably
+from app.export.hashing import Written
 from app.export.manifest import Server, as_text, manifest
+from app.export.naming import part_of
+from app.export.parquet import refuse_without_pyarrow
 from app.export.recording import record
-from app.export.request import ExportRequest, Only
-from app.export.sink import Sink, Written
-from app.export.target import Part, part, part_of, refuse_target, write_durably
+from app.export.request import ExportRequest, Format, Only
+from app.export.sink import sink_of
+from app.export.target import Part, part, refuse_target
 from app.export.unfinished import Place, Unfinished, asked_of, load, refuse_other
 from app.export.walk import Taking, Walked, walk
 from app.model.errors import CaptureFailed, ThinkledgerError
@@ -70,13 +75,14 @@ async def export_dataset(
     in_spool = await _in_spool(store, request)
     told.on_census(census)
     refuse(request, census)
-    sink, walked = Sink(stream, request.packing), Walked()
+    sink, walked = sink_of(stream, request.container), Walked()
 
     async def on_page(_until: int) -> None:
         told.on_rows(walked.rows)
 
-    await walk(store, census, _taking(request), sink, walked, on_page=on_page)
-    return _report(census, walked, sink.finish(), None, in_spool)
+    with closing(sink):
+        await walk(store, census, _taking(request), sink, walked, on_page=on_page)
+        return _report(census, walked, sink.finish(), None, in_spool)
 
 
 async def _to_file(store: Store, request: ExportRequest, target: Path, told: Listener) -> Report:
@@ -91,11 +97,12 @@ async def _to_file(store: Store, request: ExportRequest, target: Path, told: Lis
             told.on_census(found.census)
             told.on_resume(found.walked.rows)
             assert found.sealed is not None
+            made.end_placing(found.sealed)
             return await _end(store, request, made, found, found.sealed, told)
         refuse_target(request)  # again: the export that held the lock before us may have finished
         unfinished = await _begin(store, request, made, found, told)
         written = await _write(store, request, made, unfinished, told)
-        made.put_in_place()
+        made.put_in_place(written)
         return await _end(store, request, made, unfinished, written, told)
 
 
@@ -149,7 +156,7 @@ async def _end(
         facts |= {"warnings": [waiting_words(in_spool)]} if in_spool else {}
         await to_thread.run_sync(write_durably, request.manifest_path, as_text(facts).encode())
     try:
-        await record(store, request, census, written)
+        await record(store, request, census, walked, written)
     except ThinkledgerError as error:  # a busy store: the file is whole all the same
         told.on_unrecorded(error)
     made.forget()
@@ -162,7 +169,9 @@ async def _in_spool(store: Store, request: ExportRequest) -> int:
 
 
 def refuse(request: ExportRequest, census: Census) -> None:
-    """What is not exported without a person's word."""
+    """What is not exported without a person's word, or without a package."""
+    if request.format is Format.PARQUET:
+        refuse_without_pyarrow()
     if request.require_complete and not census.complete:
         raise Incomplete(
             f"Dataset {census.name} is not finished, and --require-complete was given. Nothing was exported."
@@ -175,7 +184,7 @@ def refuse(request: ExportRequest, census: Census) -> None:
 
 
 def _taking(request: ExportRequest) -> Taking:
-    return Taking(request.only, request.limit, request.allow_uncaptured, request.preset)
+    return Taking(request.only, request.limit, request.allow_uncaptured, request.preset, request.format)
 
 
 def _report(census: Census, walked: Walked, written: Written, manifest_path: Path | None, in_spool: int) -> Report:

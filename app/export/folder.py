@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from app.export.request import Packing
 from app.model.errors import NotFound, Refused, UsageError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _MANIFEST = ".manifest.json"
-_SUFFIX = {Packing.PLAIN: "", Packing.GZIP: ".gz", Packing.ZSTD: ".zst"}
 LARGEST_MANIFEST = 4 * 2**20
 
 
@@ -129,11 +127,6 @@ def checked(name: str) -> str:
             "underscores, and begins with a letter or a digit."
         )
     return name
-
-
-def default_name(dataset: str, packing: Packing) -> str:
-    """What the command calls the file of a dataset too."""
-    return f"{dataset}.jsonl{_SUFFIX[packing]}"
 
 
 def chunks(file: BinaryIO, size: int = 256 * 1024) -> Iterator[bytes]:

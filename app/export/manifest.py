@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from app.export.census import Census, LeftOut
+from app.export.hashing import Written
+from app.export.naming import finals
 from app.export.presets import SHAPES
 from app.export.request import ExportRequest
-from app.export.sink import Written
 from app.export.walk import Walked
 from app.store import schema
 
@@ -64,7 +65,10 @@ def manifest(
         "replicated": census.replicated,
         "rows": written.rows,
         "file": _file_name(request.target),
+        "format": request.format,
         "packing": request.packing,
+        "shard_size": request.shard_size,
+        "shards": _shards(request, written),
         "bytes": written.bytes,
         "sha256": written.sha256,
         "uncompressed_bytes": written.line_bytes,
@@ -101,6 +105,17 @@ def _id(one: LeftOut, census: Census) -> dict[str, Any]:
 
 def _sorted(counts: dict[Any, int]) -> dict[str, int]:
     return {str(key): counts[key] for key in sorted(counts, key=str)}
+
+
+def _shards(request: ExportRequest, written: Written) -> list[dict[str, Any]] | None:
+    """Each file of an export in shards; its sha256 above is that of all of them one after another."""
+    if request.shard_size is None or request.target is None:
+        return None
+    names = finals(request.target, len(written.pieces), sharded=True)
+    return [
+        {"file": path.name, "rows": piece.rows, "bytes": piece.bytes, "sha256": piece.sha256}
+        for path, piece in zip(names, written.pieces, strict=True)
+    ]
 
 
 def _file_name(target: Path | None) -> str | None:

@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
+from app.export import columns
 from app.export.census import IDS_LISTED, Census, LeftOut
 from app.export.lines import line_of
 from app.export.pages import Answered, answers
 from app.export.presets import Preset
-from app.export.request import Only, lost_reasoning, takes
+from app.export.request import Format, Only, lost_reasoning, takes
 from app.export.sink import Sink
 from app.model.errors import CaptureFailed, IntegrityFailure
 from app.model.ids import EndpointId
@@ -26,6 +27,7 @@ class Taking:
     limit: int | None
     allow_uncaptured: bool
     preset: Preset = Preset.RUN_INFERENCE
+    format: Format = Format.JSONL
 
 
 @dataclass(slots=True)
@@ -90,22 +92,31 @@ def _take(walked: Walked, answer: Answered, taking: Taking) -> bytes | None:
     walked.met[answer.verdict] += 1
     reason = _why_not(walked, answer, taking)
     if reason is not None:
-        walked.left[reason] += 1
-        if len(walked.excluded) < IDS_LISTED:
-            walked.excluded.append(LeftOut(answer.row.sample_id, answer.row.replica, reason))
+        _leave_out(walked, answer, reason)
         return None
     if lost_reasoning(answer.verdict) and not taking.allow_uncaptured:
         raise CaptureFailed(
             f"Sample {answer.row.sample_id!r} has lost its reasoning ({answer.verdict}). Nothing was exported."
         )
     exported = answer.exported()
+    line = line_of(exported, taking.preset)
+    reason = columns.why_not(taking.preset, line) if taking.format is Format.PARQUET else None
+    if reason is not None:
+        _leave_out(walked, answer, reason)
+        return None
     walked.rows += 1
     walked.verdicts[answer.verdict] += 1
     walked.finish_reasons[answer.finish_reason] += 1
     walked.endpoints[answer.endpoint] += 1
     walked.parser_versions.add(answer.parser_version)
     walked.with_tool_calls += exported.tool_calls is not None
-    return line_of(exported, taking.preset)
+    return line
+
+
+def _leave_out(walked: Walked, answer: Answered, reason: str) -> None:
+    walked.left[reason] += 1
+    if len(walked.excluded) < IDS_LISTED:
+        walked.excluded.append(LeftOut(answer.row.sample_id, answer.row.replica, reason))
 
 
 def _why_not(walked: Walked, answer: Answered, taking: Taking) -> str | None:

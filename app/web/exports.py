@@ -8,8 +8,9 @@ from litestar.response import Stream
 
 from app.export.census import Census, take_census
 from app.export.exporting import refuse
-from app.export.folder import Exported, ExportFolder, checked, chunks, default_name
-from app.export.request import ExportRequest, Only, Packing, manifest_of, packing_of
+from app.export.folder import Exported, ExportFolder, checked, chunks
+from app.export.naming import manifest_of
+from app.export.request import ExportRequest, Format, Only, Packing, default_name, packing_of
 from app.export.target import refuse_target
 from app.model.errors import UsageError
 from app.model.states import JobState
@@ -134,7 +135,7 @@ def request_of(folder: ExportFolder, form: Said) -> ExportRequest:
     dataset = form.needed("dataset")
     packing = form.word("packing", Packing) or Packing.PLAIN
     name = form.text("name")
-    name = default_name(dataset, packing) if name is None else checked(name)
+    name = default_name(dataset, Format.JSONL, packing) if name is None else checked(name)
     if name.endswith((".part", manifest_of(folder.path / "x").name[1:])):
         raise UsageError(f"{name} would be taken for something else. Name it .jsonl, .jsonl.gz or .jsonl.zst.")
     if packing_of(name) not in (Packing.PLAIN, packing):

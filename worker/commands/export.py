@@ -13,12 +13,12 @@ import typer
 from app.model.errors import UsageError
 from app.model.exits import Exit
 from worker import cli_context
-from worker.option_values import PRESETS
+from worker.option_values import FILE_FORMATS, PRESETS
 
 if TYPE_CHECKING:
     from app.export.census import Census
     from app.export.exporting import Listener, Report
-    from app.export.request import ExportRequest, Packing
+    from app.export.request import ExportRequest, Format, Packing
 
 STDOUT = "-"
 
@@ -43,6 +43,14 @@ def export(
         typer.Option(
             click_type=click.Choice(["captured", "done"]), help="Which accepted answers; captured unless said."
         ),
+    ] = None,
+    format: Annotated[  # noqa: A002 - the option's name
+        str | None,
+        typer.Option(click_type=click.Choice(FILE_FORMATS), help="What the file is; as its name ends unless said."),
+    ] = None,
+    shard_size: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="ROWS", help="Files of so many rows, NAME-00000-of-00007.jsonl and so on."),
     ] = None,
     gzip: Annotated[bool, typer.Option("--gzip", help="Compress with gzip, as a name in .gz does.")] = False,
     zstd: Annotated[bool, typer.Option("--zstd", help="Compress with zstd, as a name in .zst does.")] = False,
@@ -73,18 +81,22 @@ def export(
         cli_context.run(lambda: _check(settings.db, check))
         return
     from app.export.presets import Preset
-    from app.export.request import ExportRequest, Only
+    from app.export.request import ExportRequest, Only, refuse_packed_table
 
-    if resume and output == STDOUT:
-        raise UsageError("--resume goes on with a file, so it does not go with -o -.")
-    packing = _packing(output, gzip=gzip, zstd=zstd)
+    for option, said in (("--resume", resume), ("--shard-size", shard_size)):
+        if said and output == STDOUT:
+            raise UsageError(f"{option} is about files, so it does not go with -o -.")
+    file_format, packing = _format(output, format), _packing(output, gzip=gzip, zstd=zstd)
+    refuse_packed_table(file_format, packing)
     requests = [
         ExportRequest(
             dataset=name,
-            target=_target(name, output, packing),
+            target=_target(name, output, file_format, packing),
             preset=Preset(preset),
             only=Only(only or Only.CAPTURED),
             packing=packing,
+            format=file_format,
+            shard_size=shard_size,
             limit=limit,
             overwrite=overwrite,
             resume=resume,
@@ -119,11 +131,21 @@ def _packing(output: str | None, *, gzip: bool, zstd: bool) -> "Packing":
     return said or by_name
 
 
-def _target(name: str, output: str | None, packing: "Packing") -> Path | None:
+def _format(output: str | None, said: str | None) -> "Format":
+    from app.export.request import Format, format_of
+
+    by_name = None if output in (None, STDOUT) else format_of(str(output))
+    if said is not None and by_name not in (None, said):
+        raise UsageError(f"The name {output} asks for {by_name}, and --format for {said}.")
+    return Format(said) if said is not None else by_name or Format.JSONL
+
+
+def _target(name: str, output: str | None, file_format: "Format", packing: "Packing") -> Path | None:
+    from app.export.request import default_name
+
     if output == STDOUT:
         return None
-    suffix = {"gzip": ".gz", "zstd": ".zst"}.get(packing, "")
-    return Path(output) if output is not None else Path(f"{name}.jsonl{suffix}")
+    return Path(default_name(name, file_format, packing) if output is None else output)
 
 
 async def _export(db: str, requests: "list[ExportRequest]", talk: "_Talk") -> Exit:
@@ -192,7 +214,8 @@ class _Talk:
         from app.progress import wording
         from app.spool.looking import waiting_words
 
-        where = request.target or "stdout"
+        files = _files(request, report)
+        where = f"{len(files):,} files {files[0]} ..." if request.shard_size else request.target or "stdout"
         if request.target is not None and packing_of(request.target.name) is not request.packing:
             self._say(
                 f"{where} holds {request.packing} data although its name does not say so, as --{request.packing} asks."
@@ -217,6 +240,7 @@ class _Talk:
         written = report.written
         facts = {
             "dataset": request.dataset, "file": None if request.target is None else str(request.target),
+            "files": _files(request, report),
             "manifest": None if report.manifest is None else str(report.manifest), "complete": report.complete,
             "seq": report.census.seq, "jobs": report.census.total, "rows": written.rows, "bytes": written.bytes,
             "sha256": written.sha256, "left_out": report.left_out, "with_tool_calls": report.with_tool_calls,
@@ -226,6 +250,16 @@ class _Talk:
             cli_context.say(json.dumps({"schema": 1} | facts))
         else:
             cli_context.put_json(facts)
+
+
+def _files(request: "ExportRequest", report: "Report") -> list[str]:
+    """The files that were written; none on standard output."""
+    from app.export.naming import finals
+
+    if request.target is None:
+        return []
+    sharded = request.shard_size is not None
+    return [str(path) for path in finals(request.target, len(report.written.pieces), sharded=sharded)]
 
 
 def _census(census: "Census", request: "ExportRequest") -> Iterator[str]:
@@ -263,8 +297,9 @@ async def _check(db: str, file: Path) -> None:
     from app.store.store import open_store
 
     manifest = load_manifest(file)
-    check_file(file, manifest)
-    cli_context.say(f"{file} is what its manifest says: {manifest.rows:,} whole rows.")
+    check_file(manifest)
+    files = "" if len(manifest.files) == 1 else f" in {len(manifest.files):,} files"
+    cli_context.say(f"{file} is what its manifest says: {manifest.rows:,} whole rows{files}.")
     if not locate(db).path.exists():
         cli_context.say("There is no store to compare it with.")
         return
