@@ -15,7 +15,17 @@ FORMATS = (
     "raw_responses", "openai_batch_result", "curator", "full",
 )  # fmt: skip
 FILE_FORMATS = ("jsonl", "parquet")
-PRESETS = ("run_inference", "messages", "specforge", "inline_think", "sharegpt", "openai_batch", "full")
+PRESETS = (
+    "run_inference",
+    "messages",
+    "specforge",
+    "inline_think",
+    "sharegpt",
+    "openai_batch",
+    "full",
+    "tokens",
+    "text",
+)
 
 
 def seconds(text: str) -> float:

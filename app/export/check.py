@@ -12,6 +12,7 @@ from app.export.presets import SHAPES, Preset
 from app.export.reading_back import opened, read_back
 from app.export.request import Container, Format, Only, Packing
 from app.export.sink import LineSink
+from app.export.template import Template
 from app.export.walk import Taking, write_lines
 from app.model.errors import IntegrityFailure, NotFound, UsageError
 from app.model.ids import JobId, Seq
@@ -44,6 +45,7 @@ class Manifest:
     only: Only
     limit: int | None
     container: Container
+    template: Template | None
     rows: int
     line_sha256: str
     files: tuple[Listed, ...]
@@ -79,12 +81,16 @@ def _manifest(path: Path, said: dict[str, Any]) -> Manifest:
         seq=Seq(said["store"]["seq"]), highest_job=JobId(said["store"]["highest_job"]), replicated=said["replicated"],
         only=Only(said["filters"]["only"]), limit=said["filters"]["limit"],
         container=Container(Format(said["format"]), Packing(said["packing"]), Preset(said["preset"])),
-        rows=said["rows"], line_sha256=said["uncompressed_sha256"],
+        template=_template(said["template"]), rows=said["rows"], line_sha256=said["uncompressed_sha256"],
         files=tuple(
             Listed(path.with_name(one["file"]), one["rows"], one["bytes"], one["sha256"])
             for one in ([said] if shards is None else shards)
         ),
     )  # fmt: skip
+
+
+def _template(said: dict[str, str] | None) -> Template | None:
+    return None if said is None else Template(said["name"], said["text"], said["end_token"], said["variables"])
 
 
 def check_file(manifest: Manifest) -> None:
@@ -154,7 +160,12 @@ async def check_against(store: Store, manifest: Manifest) -> bool:
     then = replace(now, seq=manifest.seq, highest_job=manifest.highest_job, replicated=manifest.replicated)
     sink, container = LineSink(None), manifest.container
     taking = Taking(
-        manifest.only, manifest.limit, allow_uncaptured=True, preset=container.preset, format=container.format
+        manifest.only,
+        manifest.limit,
+        allow_uncaptured=True,
+        preset=container.preset,
+        format=container.format,
+        template=manifest.template,
     )
     await write_lines(store, then, taking, sink)
     written = sink.finish()

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any
 
 from app.export.presets import Preset
+from app.export.values import Unfit
 
 Row = dict[str, Any]
 
@@ -41,14 +42,6 @@ FUNCTION_KEYS = ("name", "arguments")
 TURN_KEYS = ("from", "value")
 
 
-class Unholdable(ValueError):
-    """A table cannot hold this line; `reason` is what it is counted under."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
 def column_of(preset: Preset, key: str) -> Column:
     """What the column of a key holds."""
     if preset is Preset.SHAREGPT and key == "conversations":
@@ -57,7 +50,7 @@ def column_of(preset: Preset, key: str) -> Column:
 
 
 def cells(preset: Preset, line: bytes) -> Row:
-    """The cells of a line's row. Raises Unholdable."""
+    """The cells of a line's row. Raises Unfit."""
     return {key: _CELL[column_of(preset, key)](value) for key, value in json.loads(line).items()}
 
 
@@ -65,7 +58,7 @@ def why_not(preset: Preset, line: bytes) -> str | None:
     """Why a table cannot hold a line, or None."""
     try:
         cells(preset, line)
-    except Unholdable as error:
+    except Unfit as error:
         return error.reason
     return None
 
@@ -75,17 +68,17 @@ def _text(value: Any) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise Unholdable("parquet:odd_value")
+        raise Unfit("parquet:odd_value")
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise Unholdable("parquet:lone_surrogate") from error
+        raise Unfit("parquet:lone_surrogate") from error
     return value
 
 
 def _integer(value: Any) -> int | None:
     if value is not None and (not isinstance(value, int) or not -(2**63) <= value < 2**63):
-        raise Unholdable("parquet:odd_value")
+        raise Unfit("parquet:odd_value")
     return value
 
 
@@ -113,7 +106,7 @@ def _calls(value: Any) -> list[Row] | None:
     if value is None:
         return None
     if not isinstance(value, list):
-        raise Unholdable("parquet:odd_message")
+        raise Unfit("parquet:odd_message")
     return [_object(one, CALL_KEYS, {"index": _integer, "function": _function}) for one in value]
 
 
@@ -128,7 +121,7 @@ def _turns(value: Any) -> list[Row]:
 def _object(value: Any, keys: tuple[str, ...], cell: dict[str, Callable[[Any], Any]] | None = None) -> Row:
     """An object whose keys are all known; texts but for those in `cell`."""
     if not isinstance(value, dict) or not value.keys() <= set(keys):
-        raise Unholdable("parquet:odd_message")
+        raise Unfit("parquet:odd_message")
     read: dict[str, Callable[[Any], Any]] = {**dict.fromkeys(keys, _text), **(cell or {})}
     return {key: of(value.get(key)) for key, of in read.items()}
 

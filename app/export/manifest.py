@@ -12,6 +12,7 @@ from app.export.hashing import Written
 from app.export.naming import finals
 from app.export.presets import SHAPES
 from app.export.request import ExportRequest
+from app.export.template import Template
 from app.export.walk import Walked
 from app.store import schema
 
@@ -57,6 +58,7 @@ def manifest(
             for source in census.sources
         ],
         "preset": request.preset,
+        "template": _template(request.template),
         "filters": {"only": request.only, "limit": request.limit},
         "fields": [*SHAPES[request.preset].fields],
         "optional_fields": [*SHAPES[request.preset].optional],
@@ -116,6 +118,16 @@ def _shards(request: ExportRequest, written: Written) -> list[dict[str, Any]] | 
         {"file": path.name, "rows": piece.rows, "bytes": piece.bytes, "sha256": piece.sha256}
         for path, piece in zip(names, written.pieces, strict=True)
     ]
+
+
+def _template(template: Template | None) -> dict[str, str] | None:
+    """All of it: a check makes the texts again."""
+    if template is None:
+        return None
+    return {
+        "name": template.name, "sha256": template.sha256, "end_token": template.end_token,
+        "variables": template.variables, "text": template.text,
+    }  # fmt: skip
 
 
 def _file_name(target: Path | None) -> str | None:

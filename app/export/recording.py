@@ -9,7 +9,6 @@ from app.export.naming import finals
 from app.export.request import ExportRequest
 from app.export.walk import Walked
 from app.leasing import events
-from app.model.verdicts import Verdict
 from app.store.store import Store
 from app.store.transaction import Tx
 
@@ -26,7 +25,7 @@ class _Record:
 
 async def record(store: Store, request: ExportRequest, census: Census, walked: Walked, written: Written) -> None:
     """Note that a file holds the answers as of the census; one without answers that were asked for is noted as such."""
-    cut = request.limit is not None or not walked.left.keys() <= set(map(str, Verdict))
+    cut = request.limit is not None or bool(walked.unfit)
     await store.write(_note, _Record(request, census, written, cut))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from app.export.naming import manifest_of
 from app.export.presets import Preset
+from app.export.template import Template
 from app.model.errors import UsageError
 from app.model.verdicts import CAPTURED, Verdict
 
@@ -59,6 +60,7 @@ class ExportRequest:
     manifest: bool = True
     format: Format = Format.JSONL
     shard_size: int | None = None  # rows a file; the target is then the name that the shards' names are made of
+    template: Template | None = None  # of preset text
     resume: bool = False  # go on with what an export of the same file left that was cut off
 
     @property

@@ -13,6 +13,7 @@ import msgspec
 from app.export.census import Census, LeftOut
 from app.export.hashing import Written
 from app.export.request import Container, ExportRequest, Only
+from app.export.template import Template
 from app.export.walk import Walked
 from app.model.errors import Refused, UsageError
 from app.model.ids import EndpointId
@@ -29,6 +30,7 @@ class Asked:
     allow_uncaptured: bool
     container: Container
     shard_size: int | None
+    template: Template | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def asked_of(request: ExportRequest) -> Asked:
     """What decides the bytes of the request's file."""
     return Asked(
         version("thinkledger"), request.only, request.limit, request.allow_uncaptured, request.container,
-        request.shard_size,
+        request.shard_size, request.template,
     )  # fmt: skip
 
 
@@ -134,8 +136,16 @@ def _words(was: Asked) -> str:
     file = was.container
     return (
         f"--preset {file.preset} --format {file.format} --only {was.only}, limit {was.limit}, packing {file.packing}, "
-        f"rows a shard {was.shard_size}, uncaptured {'allowed' if was.allow_uncaptured else 'refused'}"
+        f"rows a shard {was.shard_size}, {_template(was)}, "
+        f"uncaptured {'allowed' if was.allow_uncaptured else 'refused'}"
     )
+
+
+def _template(was: Asked) -> str:
+    """Which template, as far as a person tells two from each other."""
+    if was.template is None:
+        return "no template"
+    return f"template {was.template.name} ({was.template.sha256[:12]}) and end token {was.template.end_token!r}"
 
 
 def _saved(walked: Walked) -> _Walked:

@@ -1,7 +1,7 @@
 """The walk over all accepted answers of a census: each becomes a line, or a counted reason why not."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from app.export import columns
@@ -11,6 +11,8 @@ from app.export.pages import Answered, answers
 from app.export.presets import Preset
 from app.export.request import Format, Only, lost_reasoning, takes
 from app.export.sink import Sink
+from app.export.template import Template
+from app.export.values import Unfit
 from app.model.errors import CaptureFailed, IntegrityFailure
 from app.model.ids import EndpointId
 from app.model.verdicts import Verdict
@@ -28,6 +30,7 @@ class Taking:
     allow_uncaptured: bool
     preset: Preset = Preset.RUN_INFERENCE
     format: Format = Format.JSONL
+    template: Template | None = None
 
 
 @dataclass(slots=True)
@@ -43,6 +46,12 @@ class Walked:
     endpoints: Counter[EndpointId | None] = field(default_factory=Counter)
     parser_versions: set[int] = field(default_factory=set)
     with_tool_calls: int = 0
+
+    @property
+    def unfit(self) -> dict[str, int]:
+        """Answers that were asked for and have no row in such a file, by the reason."""
+        known = {*map(str, Verdict), OVER_LIMIT}
+        return {reason: count for reason, count in self.left.items() if reason not in known}
 
     def left_out(self, census: Census) -> dict[str, int]:
         """All jobs that are no line, by the reason."""
@@ -82,10 +91,18 @@ async def write_lines(
 ) -> Walked:
     """The same without the account: as of an older seq, nobody knows any more what was not answered then."""
     walked = Walked() if walked is None else walked
-    async for page in answers(store, census, after):
-        sink.write(line for answer in page.answers if (line := _take(walked, answer, taking)) is not None)
+    with_tokens = taking.preset is Preset.TOKENS
+    async for page in answers(store, census, after, with_tokens=with_tokens):
+        sink.write(lines_of(walked, page.answers, taking))
         await on_page(page.until)
     return walked
+
+
+def lines_of(walked: Walked, answered: Iterable[Answered], taking: Taking) -> Iterator[bytes]:
+    """The lines of some answers; what comes of each is counted in `walked`."""
+    for answer in answered:
+        if (line := _take(walked, answer, taking)) is not None:
+            yield line
 
 
 def _take(walked: Walked, answer: Answered, taking: Taking) -> bytes | None:
@@ -98,11 +115,13 @@ def _take(walked: Walked, answer: Answered, taking: Taking) -> bytes | None:
         raise CaptureFailed(
             f"Sample {answer.row.sample_id!r} has lost its reasoning ({answer.verdict}). Nothing was exported."
         )
-    exported = answer.exported()
-    line = line_of(exported, taking.preset)
-    reason = columns.why_not(taking.preset, line) if taking.format is Format.PARQUET else None
-    if reason is not None:
-        _leave_out(walked, answer, reason)
+    exported = answer.exported(taking.template)
+    try:
+        line = line_of(exported, taking.preset)
+        if taking.format is Format.PARQUET:
+            columns.cells(taking.preset, line)
+    except Unfit as why:
+        _leave_out(walked, answer, why.reason)
         return None
     walked.rows += 1
     walked.verdicts[answer.verdict] += 1
