@@ -1,5 +1,6 @@
 """What a file would hold if it were written now: how many rows, about how large, and what would be left out."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.export.census import OPEN, Census
@@ -28,20 +29,30 @@ class Foreseen:
         """The account in a line; `size` is the number of bytes in words."""
         most = "at most " if self.at_most else ""
         about = "" if size is None else f", about {size}"
-        why = ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.left_out.items()))
-        left = f"left out {sum(self.left_out.values()):,}" + (f": {why}" if why else "")
-        open_words = f"; {self.not_generated:,} not generated yet" if self.not_generated else ""
-        return f"{most}{self.rows:,} rows{about}; {left}{open_words}"
+        return f"{most}{self.rows:,} rows{about}; {left_words(self.left_out, self.not_generated)}"
+
+
+def left_words(left_out: Mapping[str, int], not_generated: int) -> str:
+    """What has no row, with the reasons; what is not generated yet stands apart."""
+    why = ", ".join(f"{count:,} {reason}" for reason, count in sorted(left_out.items()))
+    left = f"left out {sum(left_out.values()):,}" + (f": {why}" if why else "")
+    return left + (f"; {not_generated:,} not generated yet" if not_generated else "")
+
+
+def apart(left_out: Mapping[str, int]) -> tuple[dict[str, int], int]:
+    """What is left out for a reason, and how much is only not generated yet."""
+    pending = set(map(str, OPEN))
+    reasons = {reason: count for reason, count in left_out.items() if count and reason not in pending}
+    return reasons, sum(count for reason, count in left_out.items() if reason in pending)
 
 
 async def foresee(store: Store, census: Census, request: ExportRequest) -> Foreseen:
     """The account of an export; of a dataset of any size it reads the same few answers."""
     taken = census.taken(request.only)
     rows = taken if request.limit is None else min(taken, request.limit)
-    left_out = {reason: count for reason, count in census.left_out(request.only).items() if count}
+    left_out, pending = apart(census.left_out(request.only))
     if rows < taken:
         left_out[OVER_LIMIT] = taken - rows
-    pending = sum(left_out.pop(state, 0) for state in map(str, OPEN))
     written = await _sample(store, census, request)
     size = None if written is None or not rows else round(written.bytes * rows / written.rows)
     may_leave = request.preset in (Preset.TOKENS, Preset.TEXT) or request.format is Format.PARQUET
