@@ -8,6 +8,7 @@ from typing import Any
 from app.capture import Form
 from app.leasing.claim import Prompt
 from app.model.config import DatasetConfig, sampling
+from app.model.history import to_send
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +89,3 @@ def _template_keys(settings: dict[str, Any]) -> dict[str, Any]:
     """What a dataset's --extra or a row says to the chat template; it stands over --thinking."""
     said = settings.get("chat_template_kwargs")
     return said if isinstance(said, dict) else {}
-
-
-def to_send(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The history as the model should see it: earlier reasoning only inside the running tool loop.
-
-    Templates of thinking models drop the reasoning of finished turns; within a tool loop they need it.
-    """
-    users = [place for place, message in enumerate(messages) if message["role"] == "user"]
-    last_user = users[-1] if users else -1
-    return [
-        message if place > last_user else {key: value for key, value in message.items() if key != "reasoning_content"}
-        for place, message in enumerate(messages)
-    ]

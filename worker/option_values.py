@@ -14,7 +14,10 @@ FORMATS = (
     "magicoder", "alpaca", "query", "pairs", "ultrachat", "mt_bench", "swe_agent", "swe_agent_history", "openai_batch",
     "raw_responses", "openai_batch_result", "curator", "full",
 )  # fmt: skip
-PRESETS = ("run_inference", "messages", "specforge", "inline_think", "sharegpt", "specforge", "openai_batch", "full")
+FILE_FORMATS = ("jsonl", "parquet")
+PRESETS = (
+    "run_inference", "messages", "specforge", "inline_think", "sharegpt", "openai_batch", "full", "tokens", "text",
+)  # fmt: skip
 
 
 def seconds(text: str) -> float:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,11 +12,17 @@ from anyio import to_thread
 
 from app.export import statements
 from app.export.census import Census, take_census
+from app.export.disk import write_durably
+from app.export.foreseen import Foreseen, foresee
+from app.export.hashing import Written
 from app.export.manifest import Server, as_text, manifest
+from app.export.naming import part_of
+from app.export.parquet import refuse_without_pyarrow
 from app.export.recording import record
-from app.export.request import ExportRequest, Only
-from app.export.sink import Sink, Written
-from app.export.target import Part, part, part_of, refuse_target, write_durably
+from app.export.request import ExportRequest, Format, Only
+from app.export.sink import sink_of
+from app.export.target import Part, part, refuse_target
+from app.export.template import refuse_template
 from app.export.unfinished import Place, Unfinished, asked_of, load, refuse_other
 from app.export.walk import Taking, Walked, walk
 from app.model.errors import CaptureFailed, ThinkledgerError
@@ -37,7 +44,7 @@ class Incomplete(ThinkledgerError):
 class Listener:
     """Who is told how far an export is."""
 
-    on_census: Callable[[Census], None] = lambda _census: None  # before anything is written
+    on_census: Callable[[Census, Foreseen], None] = lambda _census, _foreseen: None  # before anything is written
     on_resume: Callable[[int], None] = lambda _rows: None  # rows that lie there already
     on_rows: Callable[[int], None] = lambda _rows: None
     on_unrecorded: Callable[[ThinkledgerError], None] = lambda _error: None  # the file is whole, the store was not told
@@ -50,6 +57,7 @@ class Report:
     census: Census
     written: Written
     left_out: dict[str, int]
+    unfit: dict[str, int]  # of them, those that were asked for and have no row in such a file
     with_tool_calls: int
     manifest: Path | None
     in_spool: int = 0  # answers of the dataset that are on disk and not in the store
@@ -64,19 +72,21 @@ async def export_dataset(
 ) -> Report:
     """Write the lines of a dataset to the request's file, or to `stream` where it names none."""
     told = listener or Listener()
+    refuse_means(request)
     if request.target is not None:
         return await _to_file(store, request, request.target, told)
     census = await take_census(store, request.dataset)
     in_spool = await _in_spool(store, request)
-    told.on_census(census)
+    told.on_census(census, await foresee(store, census, request))
     refuse(request, census)
-    sink, walked = Sink(stream, request.packing), Walked()
+    sink, walked = sink_of(stream, request.container), Walked()
 
     async def on_page(_until: int) -> None:
         told.on_rows(walked.rows)
 
-    await walk(store, census, _taking(request), sink, walked, on_page=on_page)
-    return _report(census, walked, sink.finish(), None, in_spool)
+    with closing(sink):
+        await walk(store, census, _taking(request), sink, walked, on_page=on_page)
+        return _report(census, walked, sink.finish(), None, in_spool)
 
 
 async def _to_file(store: Store, request: ExportRequest, target: Path, told: Listener) -> Report:
@@ -88,14 +98,15 @@ async def _to_file(store: Store, request: ExportRequest, target: Path, told: Lis
         refuse_other(found, request, (store.store_id, store.epoch))
     with part(request, target) as made:
         if found is not None and made.is_placed(found):
-            told.on_census(found.census)
+            told.on_census(found.census, await foresee(store, found.census, request))
             told.on_resume(found.walked.rows)
             assert found.sealed is not None
+            made.end_placing(found.sealed)
             return await _end(store, request, made, found, found.sealed, told)
         refuse_target(request)  # again: the export that held the lock before us may have finished
         unfinished = await _begin(store, request, made, found, told)
         written = await _write(store, request, made, unfinished, told)
-        made.put_in_place()
+        made.put_in_place(written)
         return await _end(store, request, made, unfinished, written, told)
 
 
@@ -104,7 +115,7 @@ async def _begin(
 ) -> Unfinished:
     """What is to be written and where it begins, noted down before the first line."""
     census = found.census if found is not None else await take_census(store, request.dataset)
-    told.on_census(census)
+    told.on_census(census, await foresee(store, census, request))
     refuse(request, census)
     unfinished = found or Unfinished(asked_of(request), _now(), census, Walked(), Place())
     if found is None:
@@ -149,7 +160,7 @@ async def _end(
         facts |= {"warnings": [waiting_words(in_spool)]} if in_spool else {}
         await to_thread.run_sync(write_durably, request.manifest_path, as_text(facts).encode())
     try:
-        await record(store, request, census, written)
+        await record(store, request, census, walked, written)
     except ThinkledgerError as error:  # a busy store: the file is whole all the same
         told.on_unrecorded(error)
     made.forget()
@@ -159,6 +170,14 @@ async def _end(
 async def _in_spool(store: Store, request: ExportRequest) -> int:
     """Answers for the dataset that wait on disk and are in no line of the file."""
     return (await to_thread.run_sync(look, store.place)).of(request.dataset)
+
+
+def refuse_means(request: ExportRequest) -> None:
+    """Refuse a file that cannot be made here: for want of a package, or by a template that is none."""
+    if request.format is Format.PARQUET:
+        refuse_without_pyarrow()
+    if request.template is not None:
+        refuse_template(request.template)
 
 
 def refuse(request: ExportRequest, census: Census) -> None:
@@ -175,11 +194,14 @@ def refuse(request: ExportRequest, census: Census) -> None:
 
 
 def _taking(request: ExportRequest) -> Taking:
-    return Taking(request.only, request.limit, request.allow_uncaptured, request.preset)
+    return Taking(
+        request.only, request.limit, request.allow_uncaptured, request.preset, request.format, request.template
+    )
 
 
 def _report(census: Census, walked: Walked, written: Written, manifest_path: Path | None, in_spool: int) -> Report:
-    return Report(census, written, walked.left_out(census), walked.with_tool_calls, manifest_path, in_spool)
+    left_out = walked.left_out(census)
+    return Report(census, written, left_out, walked.unfit, walked.with_tool_calls, manifest_path, in_spool)
 
 
 async def _servers(store: Store, walked: Walked) -> list[Server]:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from app.export.census import Census, LeftOut
+from app.export.hashing import Written
+from app.export.naming import finals
 from app.export.presets import SHAPES
 from app.export.request import ExportRequest
-from app.export.sink import Written
+from app.export.template import Template
 from app.export.walk import Walked
 from app.store import schema
 
@@ -56,6 +58,7 @@ def manifest(
             for source in census.sources
         ],
         "preset": request.preset,
+        "template": _template(request.template),
         "filters": {"only": request.only, "limit": request.limit},
         "fields": [*SHAPES[request.preset].fields],
         "optional_fields": [*SHAPES[request.preset].optional],
@@ -64,7 +67,10 @@ def manifest(
         "replicated": census.replicated,
         "rows": written.rows,
         "file": _file_name(request.target),
+        "format": request.format,
         "packing": request.packing,
+        "shard_size": request.shard_size,
+        "shards": _shards(request, written),
         "bytes": written.bytes,
         "sha256": written.sha256,
         "uncompressed_bytes": written.line_bytes,
@@ -101,6 +107,27 @@ def _id(one: LeftOut, census: Census) -> dict[str, Any]:
 
 def _sorted(counts: dict[Any, int]) -> dict[str, int]:
     return {str(key): counts[key] for key in sorted(counts, key=str)}
+
+
+def _shards(request: ExportRequest, written: Written) -> list[dict[str, Any]] | None:
+    """Each file of an export in shards; its sha256 above is that of all of them one after another."""
+    if request.shard_size is None or request.target is None:
+        return None
+    names = finals(request.target, len(written.pieces), sharded=True)
+    return [
+        {"file": path.name, "rows": piece.rows, "bytes": piece.bytes, "sha256": piece.sha256}
+        for path, piece in zip(names, written.pieces, strict=True)
+    ]
+
+
+def _template(template: Template | None) -> dict[str, str] | None:
+    """All of it: a check makes the texts again."""
+    if template is None:
+        return None
+    return {
+        "name": template.name, "sha256": template.sha256, "end_token": template.end_token,
+        "variables": template.variables, "text": template.text,
+    }  # fmt: skip
 
 
 def _file_name(target: Path | None) -> str | None:

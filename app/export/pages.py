@@ -1,5 +1,6 @@
 """Accepted answers as of a census, page by page: each page is a snapshot of its own, so no long one pins the WAL."""
 
+import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -7,11 +8,13 @@ from typing import Any
 from app.export import statements
 from app.export.body import tool_calls_of, usage_of
 from app.export.census import Census
+from app.export.template import Template
 from app.export.values import Exported, Stored
 from app.model.errors import UsageError
 from app.model.ids import EndpointId, ResponseId
 from app.model.verdicts import Verdict
-from app.store.codec import decode_text, unpack
+from app.store.batch import bind_rows
+from app.store.codec import decode_text, unpack, unpack_ids
 from app.store.store import Store
 
 FIRST_PAGE = 200
@@ -30,8 +33,9 @@ class Answered:
     endpoint: EndpointId | None
     row: Any
     replicated: bool
+    tokens: tuple[bytes | None, bytes | None] = (None, None)
 
-    def exported(self) -> Exported:
+    def exported(self, template: Template | None = None) -> Exported:
         """Its values for a line; only here the body is unpacked."""
         row = self.row
         response, body = ResponseId(row.id), unpack(row.codec, row.raw)
@@ -47,7 +51,14 @@ class Answered:
             tool_calls=None if row.tool_calls is None else tool_calls_of(response, row.form, body),
             replica=row.replica if self.replicated else None,
             stored=Stored(response=response, body=body, **{name: getattr(row, name) for name in _STORED}),
+            parts=None if row.parts is None else tuple(json.loads(row.parts)),
+            tokens=(_ids(self.tokens[0]), _ids(self.tokens[1])),
+            template=template,
         )
+
+
+def _ids(packed: bytes | None) -> tuple[int, ...] | None:
+    return None if packed is None else unpack_ids(packed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +69,41 @@ class Page:
     until: int
 
 
-async def answers(store: Store, census: Census, after: int = 0) -> AsyncIterator[Page]:
+async def answers(store: Store, census: Census, after: int = 0, *, with_tokens: bool = False) -> AsyncIterator[Page]:
     """Every accepted answer as of the census whose job comes after `after`, in the order of import."""
     length = FIRST_PAGE
     while after < census.last_ordinal:
         until = min(after + length, census.last_ordinal)
-        rows = await _page(store, census, after, until)
-        yield Page([_answered(row, census) for row in rows], until)
+        rows, tokens = await _page(store, census, after, until, with_tokens=with_tokens)
+        yield Page([_answered(row, census, tokens.get(row.id, (None, None))) for row in rows], until)
         after, length = until, next_length(length, _stored_bytes(rows))
 
 
-async def _page(store: Store, census: Census, after: int, until: int) -> Sequence[Any]:
+async def answers_between(
+    store: Store, census: Census, after: int, until: int, *, with_tokens: bool = False
+) -> list[Answered]:
+    """The accepted answers of the jobs in (after, until] of the order of import."""
+    rows, tokens = await _page(store, census, after, until, with_tokens=with_tokens)
+    return [_answered(row, census, tokens.get(row.id, (None, None))) for row in rows]
+
+
+Tokens = dict[int, tuple[bytes | None, bytes | None]]  # of prompt and answer, by the response
+
+
+async def _page(
+    store: Store, census: Census, after: int, until: int, *, with_tokens: bool
+) -> tuple[Sequence[Any], Tokens]:
     params = {
         "dataset": census.dataset, "as_of_seq": census.seq, "highest_job": census.highest_job,
         "after": after, "until": until,
     }  # fmt: skip
     async with store.snapshot() as reads:
-        return await reads.rows(statements.answers(), params)
+        rows = await reads.rows(statements.answers(), params)
+        if not with_tokens:
+            return rows, {}
+        of = {"responses": bind_rows([(row.id,) for row in rows])}
+        found = await reads.rows(statements.token_ids(), of)
+    return rows, {row.response_id: (row.prompt, row.answer) for row in found}
 
 
 def _stored_bytes(rows: Sequence[Any]) -> int:
@@ -88,7 +117,7 @@ def next_length(length: int, stored_bytes: int) -> int:
     return min(LARGEST_PAGE, length * 2) if stored_bytes < ROOMY_BYTES // 4 else length
 
 
-def _answered(row: Any, census: Census) -> Answered:
+def _answered(row: Any, census: Census, tokens: tuple[bytes | None, bytes | None]) -> Answered:
     if row.turn > 0:
         raise UsageError(
             f"Sample {row.sample_id!r} was answered in several turns, which preset run_inference cannot hold."
@@ -100,4 +129,5 @@ def _answered(row: Any, census: Census) -> Answered:
         endpoint=None if row.endpoint_id is None else EndpointId(row.endpoint_id),
         row=row,
         replicated=census.replicated,
+        tokens=tokens,
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from app.export.training import text_line, tokens_line
 from app.export.values import Exported
 
 Line = dict[str, Any]
@@ -28,6 +29,8 @@ class Preset(StrEnum):
     SHAREGPT = "sharegpt"
     OPENAI_BATCH = "openai_batch"
     FULL = "full"
+    TOKENS = "tokens"
+    TEXT = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,4 +197,6 @@ SHAPES: dict[Preset, Shape] = {
         ),
         _full,
     ),
+    Preset.TOKENS: Shape(("id", "primary_id", "input_ids", "loss_mask", "text", "metadata"), tokens_line),
+    Preset.TEXT: Shape(("id", "text"), text_line),
 }  # fmt: skip

@@ -1,69 +1,49 @@
 """Where lines go: counted and hashed, compressed where asked, the same bytes every time."""
 
 import gzip
-import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import BinaryIO, Protocol, cast
 
 import zstandard
 
-from app.export.request import Packing
+from app.export.hashing import Hashing, Written
+from app.export.request import Container, Format, Packing
 
 GZIP_LEVEL = 6
 ZSTD_LEVEL = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """Sizes and hashes: of the file as it lies, and of the lines in it."""
-
-    rows: int
-    bytes: int
-    sha256: str
-    line_bytes: int
-    line_sha256: str
-
-
-class _Stream(Protocol):
-    def write(self, data: bytes, /) -> int: ...
-
-
-class _Hashing:
-    """Passes bytes on, and knows how many and their hash."""
-
-    def __init__(self, onward: _Stream | None) -> None:
-        self._onward = onward
-        self._hash = hashlib.sha256()
-        self.bytes = 0
-
-    def write(self, data: bytes) -> int:
-        self._hash.update(data)
-        self.bytes += len(data)
-        if self._onward is not None:
-            self._onward.write(data)
-        return len(data)
-
-    def saw(self, data: bytes) -> None:
-        """Count and hash bytes that lie where they belong already."""
-        self._hash.update(data)
-        self.bytes += len(data)
-
-    def flush(self) -> None:
-        """Compressors ask for it; whoever owns the file flushes it."""
+class Sink(Protocol):
+    """Takes lines. The same lines are the same bytes."""
 
     @property
-    def sha256(self) -> str:
-        return self._hash.hexdigest()
+    def rows(self) -> int:
+        """How many lines were taken."""
+        ...
+
+    def write(self, lines: Iterable[bytes]) -> None:
+        """Write whole lines."""
+
+    @property
+    def so_far(self) -> tuple[int, str]:
+        """The bytes of all lines up to now, and their hash."""
+        ...
+
+    def finish(self) -> Written:
+        """End what is written; the stream itself stays open."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the stream, finished or not: what goes away later writes nothing to it."""
 
 
-class Sink:
-    """Takes lines. `stream` is None where only sizes and hashes are wanted."""
+class LineSink:
+    """Takes lines as they are. `stream` is None where only sizes and hashes are wanted."""
 
-    def __init__(self, stream: BinaryIO | None, packing: Packing) -> None:
-        self._file = _Hashing(stream)
+    def __init__(self, stream: BinaryIO | None, packing: Packing = Packing.PLAIN) -> None:
+        self._file = Hashing(stream)
         self._packer = _packer(self._file, packing)
-        self._lines = _Hashing(self._packer or self._file)
+        self._lines = Hashing(self._packer or self._file)
         self._plain = packing is Packing.PLAIN
         self.rows = 0
 
@@ -92,8 +72,23 @@ class Sink:
             self._packer.close()
         return Written(self.rows, self._file.bytes, self._file.sha256, self._lines.bytes, self._lines.sha256)
 
+    def close(self) -> None:
+        """Let go of the stream: a compressor that goes away writes its end."""
+        self._file.cut()
 
-def _packer(file: _Hashing, packing: Packing) -> gzip.GzipFile | zstandard.ZstdCompressionWriter | None:
+
+def sink_of(stream: BinaryIO | None, container: Container) -> Sink:
+    """What takes the lines of an export that goes into such a file."""
+    match container.format:
+        case Format.JSONL:
+            return LineSink(stream, container.packing)
+        case Format.PARQUET:
+            from app.export.parquet import TableSink
+
+            return TableSink(stream, container.preset)
+
+
+def _packer(file: Hashing, packing: Packing) -> gzip.GzipFile | zstandard.ZstdCompressionWriter | None:
     onward = cast("BinaryIO", file)
     match packing:
         case Packing.PLAIN:

@@ -7,7 +7,7 @@ from sqlalchemy import Integer, Select, Text, and_, bindparam, exists, func, lit
 
 from app.model.states import JobState
 from app.store.batch import batch_rows
-from app.store.tables import COUNTER, DATASET, ENDPOINT, JOB, META, READING, RESPONSE, SAMPLE, SOURCE
+from app.store.tables import COUNTER, DATASET, ENDPOINT, JOB, META, READING, RESPONSE, SAMPLE, SOURCE, TOKEN_IDS
 
 _DATASET = bindparam("dataset", type_=Integer())
 _SEQ = bindparam("as_of_seq", type_=Integer())
@@ -113,7 +113,7 @@ def answers() -> Select[Any]:
             RESPONSE.c.request_id, RESPONSE.c.request, RESPONSE.c.requested_ms, RESPONSE.c.received_ms,
             RESPONSE.c.raw_sha256, RESPONSE.c.codec, RESPONSE.c.raw, READING.c.flags,
             READING.c.parser_version, READING.c.verdict, READING.c.text_form, READING.c.reasoning, READING.c.content,
-            READING.c.tool_calls, READING.c.finish_reason,
+            READING.c.tool_calls, READING.c.finish_reason, READING.c.parts,
         )
         .join(RESPONSE, stood)
         .join(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == newest))
@@ -126,6 +126,15 @@ def answers() -> Select[Any]:
         )
         .order_by(JOB.c.ordinal, JOB.c.replica, RESPONSE.c.turn)
     )  # fmt: skip
+
+
+@cache
+def token_ids() -> Select[Any]:
+    """The server's token ids of the responses of a batch."""
+    wanted = batch_rows("responses", response=int)
+    return select(TOKEN_IDS.c.response_id, TOKEN_IDS.c.prompt, TOKEN_IDS.c.answer).join_from(
+        wanted, TOKEN_IDS, TOKEN_IDS.c.response_id == wanted.c.response
+    )
 
 
 @cache

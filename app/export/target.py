@@ -1,25 +1,30 @@
-"""The file of an export: written beside its place, made durable, read back, and only then given its name."""
+"""The files of an export: written beside their place, made durable, read back, and only then given their names."""
 
-import errno
 import fcntl
-import gzip
-import hashlib
-import io
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
-import zstandard
-
-from app.export.request import ExportRequest, Packing
-from app.export.sink import Sink, Written
-from app.export.unfinished import Unfinished, notes_of
-from app.model.errors import IntegrityFailure, NotFound, Refused, ResourceExhausted, ThinkledgerError, Unavailable
-
-CHUNK = 2**20
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+from app.export.disk import CHUNK, disk_errors, sync_folder, write_durably
+from app.export.hashing import Piece, Written
+from app.export.naming import MOST_SHARDS, finals, part_of, shard_part, shard_parts, shards
+from app.export.pieces import Shards, Single, first_bytes
+from app.export.reading_back import read_back
+from app.export.request import ExportRequest, Format, Packing
+from app.export.sink import LineSink
+from app.export.unfinished import Place, Unfinished, notes_of
+from app.model.errors import (
+    IntegrityFailure,
+    NotFound,
+    Refused,
+    ResourceExhausted,
+    ThinkledgerError,
+    Unavailable,
+    UsageError,
+)
 
 
 def refuse_target(request: ExportRequest) -> None:
@@ -30,13 +35,17 @@ def refuse_target(request: ExportRequest) -> None:
         raise NotFound(f"{request.target.parent} is no folder, so nothing can be exported to it. Create it first.")
     if request.target.is_dir():
         raise Refused(f"{request.target} is a folder. Name a file with --output.")
-    for path in (request.target, request.manifest_path):
+    ours = [request.target] if request.shard_size is None else shards(request.target)
+    for path in (*ours, request.manifest_path):
         if path is not None and path.exists() and not request.overwrite:
             raise Refused(f"{path} exists. --overwrite replaces it, --output names another file.")
 
 
 class Part:
-    """`PATH.part` while it is written, with its notes beside it. Its lock keeps a second export of the file out."""
+    """`PATH.part` while it is written, with its notes beside it. Its lock keeps a second export of the file out.
+
+    Of shards it is empty: they lie beside it, each under a name of its own, and it is their lock.
+    """
 
     def __init__(self, request: ExportRequest, target: Path) -> None:
         self._request = request
@@ -44,65 +53,136 @@ class Part:
         self.path = part_of(target)
         self._file, self._found_bytes = _locked(self.path)
         self._begun = self._noted = self._placed = False
-        self.sink: Sink  # made where it is begun: a compressor writes at once, and again when it goes away
+        self._closing = ExitStack()
+        self.sink: Single | Shards  # made where it is begun: a compressor writes at once, and again when it goes away
 
     def begin(self) -> None:
         """Start with the first line: what an export left that was cut off goes."""
         self._begun, self._found_bytes = True, 0
         self._file.seek(0)
         self._file.truncate(0)
-        self.sink = Sink(self._file, self._request.packing)
+        self._remove_shard_parts()
+        self._take(self._new_sink())
+
+    def _take(self, sink: Single | Shards) -> None:
+        self.sink = sink
+        self._closing.callback(sink.close)
+
+    def _new_sink(self) -> Single | Shards:
+        size, container = self._request.shard_size, self._request.container
+        return Single(self._file, container) if size is None else Shards(self._shard, size, container)
+
+    @property
+    def _shard(self) -> partial[Path]:
+        return partial(shard_part, self._target)
 
     def go_on(self, unfinished: Unfinished) -> None:
         """Start after the lines that lie there already, or with the first where they are not what the notes say.
 
-        Of a compressed file they are made anew: compressors cannot go on where another process stopped.
+        Of a compressed file or a table they are made anew: they cannot go on where another process stopped.
         """
-        place = unfinished.place
-        sink = Sink(self._file, Packing.PLAIN)
-        if self._request.packing is Packing.PLAIN and place.bytes <= self._found_bytes:
-            sink.go_on_after(_first_bytes(self.path, place.bytes), unfinished.walked.rows)
-        if sink.so_far != (place.bytes, place.sha256):
+        self._begun = True
+        plain = self._request.packing is Packing.PLAIN and self._request.format is Format.JSONL
+        if not plain or not self._goes_on(unfinished.place, unfinished.walked.rows):
             self.begin()
             unfinished.from_the_start()
-            return
-        self.sink, self._begun = sink, True
+
+    def _goes_on(self, place: Place, rows: int) -> bool:
+        """Whether the lines up to the place lie there; then the sink stands after them."""
+        sink = self._shards_so_far(place, rows) if self._request.shard_size else self._file_so_far(place, rows)
+        if sink is None:
+            return False
+        if sink.so_far != (place.bytes, place.sha256):
+            sink.close()
+            return False
+        self._take(sink)
+        return True
+
+    def _file_so_far(self, place: Place, rows: int) -> Single | None:
+        if place.bytes > self._found_bytes:
+            return None
+        sink = LineSink(self._file)
+        sink.go_on_after(first_bytes(self.path, place.bytes), rows)
         self._file.seek(place.bytes)
         self._file.truncate(place.bytes)
+        return Single(self._file, self._request.container, sink)
+
+    def _shards_so_far(self, place: Place, rows: int) -> Shards | None:
+        assert self._request.shard_size is not None
+        needed = -(-rows // self._request.shard_size)
+        if not all(self._shard(number).is_file() for number in range(needed)):
+            return None
+        sink = Shards(self._shard, self._request.shard_size, self._request.container)
+        sink.go_on_after(rows, place.bytes)
+        return sink
 
     def note(self, unfinished: Unfinished) -> None:
         """Make the lines so far durable, then write down how far they go."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        self.sink.make_durable()
         write_durably(notes_of(self.path), unfinished.to_json())
         self._noted = True
 
     def seal(self) -> Written:
         """Make it durable, and check that what lies there is what was written."""
         written = self.sink.finish()
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        if (found := read_back(self.path, self._request.packing)) != written:
-            raise IntegrityFailure(
-                f"{self.path} does not hold what was written to it: {found.rows:,} rows and {found.bytes:,} bytes of "
-                f"{written.rows:,} and {written.bytes:,}. Check the disk; nothing was put in place."
-            )
+        if len(written.pieces) > MOST_SHARDS:
+            raise UsageError(f"{len(written.pieces):,} shards are more than their names can count. Take larger ones.")
+        for path, piece in zip(self._parts(written), written.pieces, strict=True):
+            if (found := read_back(path, self._request.container)) != piece:
+                raise IntegrityFailure(
+                    f"{path} does not hold what was written to it: {found.rows:,} rows and {found.bytes:,} bytes of "
+                    f"{piece.rows:,} and {piece.bytes:,}. Check the disk; nothing was put in place."
+                )
         return written
 
-    def put_in_place(self) -> None:
-        """Give it its name. An older manifest goes first: it would speak of another file."""
+    def _parts(self, written: Written) -> list[Path]:
+        """Where the pieces lie until they have their names."""
+        if self._request.shard_size is None:
+            return [self.path]
+        return [self._shard(number) for number in range(len(written.pieces))]
+
+    def _finals(self, written: Written) -> list[Path]:
+        return finals(self._target, len(written.pieces), sharded=self._request.shard_size is not None)
+
+    def put_in_place(self, written: Written) -> None:
+        """Give the pieces their names. An older manifest goes first: it would speak of other files."""
         refuse_target(self._request)
+        self._name(written, self._finals(written))
+
+    def end_placing(self, written: Written) -> None:
+        """Give their names to the pieces that have none: killed between two renames."""
+        self._name(written, [path for path, has in self._placing(written) if not has])
+
+    def _name(self, written: Written, waiting: list[Path]) -> None:
         if self._request.manifest_path is not None:
             self._request.manifest_path.unlink(missing_ok=True)
-        self.path.replace(self._target)
+        places = self._finals(written)
+        for part, place in zip(self._parts(written), places, strict=True):
+            if place in waiting:
+                part.replace(place)
+        if self._request.shard_size is not None:
+            for old in [path for path in shards(self._target) if path not in places]:
+                old.unlink()  # of another count: who reads all of them would read two exports
         self._placed = True
         sync_folder(self._target.parent)
 
     def is_placed(self, unfinished: Unfinished) -> bool:
-        """Whether the file has its name already and only the end is missing: killed between two renames."""
-        if unfinished.sealed is None or self._found_bytes or not self._target.is_file():
+        """Whether names were given already and only the end is missing: killed between two renames."""
+        if unfinished.sealed is None or self._found_bytes:
             return False
-        return read_back(self._target, self._request.packing) == unfinished.sealed
+        placing = self._placing(unfinished.sealed)
+        waiting = zip(self._parts(unfinished.sealed), unfinished.sealed.pieces, placing, strict=True)
+        return any(has for _, has in placing) and all(
+            has or self._holds(part, piece) for part, piece, (_, has) in waiting
+        )
+
+    def _placing(self, written: Written) -> list[tuple[Path, bool]]:
+        """Each name, and whether the piece lies under it already."""
+        pairs = zip(self._finals(written), written.pieces, strict=True)
+        return [(path, self._holds(path, piece)) for path, piece in pairs]
+
+    def _holds(self, path: Path, piece: Piece) -> bool:
+        return path.is_file() and read_back(path, self._request.container) == piece
 
     def forget(self) -> None:
         """The export is whole: nothing is left to go on with."""
@@ -110,25 +190,35 @@ class Part:
 
     def close(self, error: BaseException | None = None) -> None:
         """Close it; what nobody can go on with is removed while its lock is still held."""
+        if self._file.closed:
+            return
         try:
-            if not self._placed and not self._is_worth_keeping(error):
+            self._closing.close()
+            if self._placed:
+                self._remove_lock()
+            elif not self._is_worth_keeping(error):
+                self._remove_shard_parts()
                 self.path.unlink(missing_ok=True)
                 if self._begun:
                     self.forget()
         finally:
             self._file.close()
 
+    def _remove_lock(self) -> None:
+        """Of shards the part is still there, empty; of one file it has the file's name, or is another export's."""
+        if _has_name(self.path, os.fstat(self._file.fileno())):
+            self.path.unlink()
+
+    def _remove_shard_parts(self) -> None:
+        for path in list(shard_parts(self._target)):
+            path.unlink()
+
     def _is_worth_keeping(self, error: BaseException | None) -> bool:
         """Of an export before us that was cut off, or of ours if the same could end well another time."""
         if not self._begun:
-            return self._found_bytes > 0
+            return self._found_bytes > 0 or any(shard_parts(self._target))
         final = isinstance(error, ThinkledgerError) and not isinstance(error, ResourceExhausted | Unavailable)
         return self._noted and error is not None and not final
-
-
-def part_of(target: Path) -> Path:
-    """The name of an exported file until it is whole."""
-    return target.with_name(target.name + ".part")
 
 
 def _locked(path: Path) -> tuple[BinaryIO, int]:
@@ -157,13 +247,6 @@ def _has_name(path: Path, held: os.stat_result) -> bool:
     return (held.st_dev, held.st_ino) == (named.st_dev, named.st_ino)
 
 
-def _first_bytes(path: Path, size: int) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while size and (data := file.read(min(CHUNK, size))):
-            size -= len(data)
-            yield data
-
-
 @contextmanager
 def part(request: ExportRequest, target: Path) -> Iterator[Part]:
     """The part file. Afterwards it has its name, or waits to be gone on with, or is gone."""
@@ -175,86 +258,3 @@ def part(request: ExportRequest, target: Path) -> Iterator[Part]:
             made.close(error)
             raise
         made.close()
-
-
-@contextmanager
-def disk_errors(path: Path) -> Iterator[None]:
-    """What a disk refuses, as a sentence."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise _as_error(path, error) from error
-
-
-def _as_error(path: Path, error: OSError) -> ThinkledgerError:
-    if error.errno in _FULL:
-        return ResourceExhausted(
-            f"The disk of {path} is full. Free some space, then the same command with --resume goes on; "
-            "or export to another disk with --output."
-        )
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return ResourceExhausted(f"{path} cannot be written by this user. Name another file with --output.")
-    return ResourceExhausted(f"{path} could not be written: {error.strerror or error}.")
-
-
-def write_durably(path: Path, data: bytes) -> None:
-    """A small file that is there as a whole or not at all."""
-    new = path.with_name(path.name + ".new")
-    with disk_errors(path):
-        try:
-            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(path)
-        except OSError:
-            new.unlink(missing_ok=True)
-            raise
-        sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a new name in the folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def read_back(path: Path, packing: Packing) -> Written:
-    """Rows, sizes and hashes of a file as it lies on the disk."""
-    file_bytes, file_sha256, rows = _facts(path, Packing.PLAIN)
-    if packing is Packing.PLAIN:
-        return Written(rows, file_bytes, file_sha256, file_bytes, file_sha256)
-    line_bytes, line_sha256, rows = _facts(path, packing)
-    return Written(rows, file_bytes, file_sha256, line_bytes, line_sha256)
-
-
-def _facts(path: Path, packing: Packing) -> tuple[int, str, int]:
-    """Bytes, hash and line ends of what `opened` gives."""
-    digest, size, rows = hashlib.sha256(), 0, 0
-    with opened(path, packing) as file:
-        while data := file.read(CHUNK):
-            digest.update(data)
-            size += len(data)
-            rows += data.count(b"\n")
-    return size, digest.hexdigest(), rows
-
-
-@contextmanager
-def opened(path: Path, packing: Packing) -> Iterator[BinaryIO]:
-    """The lines of a file, unpacked."""
-    with path.open("rb") as file:
-        match packing:
-            case Packing.PLAIN:
-                yield file
-            case Packing.GZIP:
-                with gzip.open(file) as unpacked:
-                    yield cast("BinaryIO", unpacked)
-            case Packing.ZSTD:
-                reader = zstandard.ZstdDecompressor().stream_reader(file, closefd=False)
-                yield io.BufferedReader(cast("io.RawIOBase", reader), CHUNK)  # it has no lines of its own

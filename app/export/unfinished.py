@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from app.export.census import Census, LeftOut
-from app.export.presets import Preset
-from app.export.request import ExportRequest, Only, Packing
-from app.export.sink import Written
+from app.export.hashing import Written
+from app.export.request import Container, ExportRequest, Only
+from app.export.template import Template
 from app.export.walk import Walked
 from app.model.errors import Refused, UsageError
 from app.model.ids import EndpointId
@@ -26,10 +26,11 @@ class Asked:
 
     tool: str
     only: Only
-    packing: Packing
     limit: int | None
     allow_uncaptured: bool
-    preset: Preset
+    container: Container
+    shard_size: int | None
+    template: Template | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,9 @@ class Unfinished:
 def asked_of(request: ExportRequest) -> Asked:
     """What decides the bytes of the request's file."""
     return Asked(
-        version("thinkledger"), request.only, request.packing, request.limit, request.allow_uncaptured, request.preset
-    )
+        version("thinkledger"), request.only, request.limit, request.allow_uncaptured, request.container,
+        request.shard_size, request.template,
+    )  # fmt: skip
 
 
 def notes_of(part: Path) -> Path:
@@ -125,9 +127,25 @@ def refuse_other(unfinished: Unfinished, request: ExportRequest, store: tuple[st
         was = unfinished.asked
         raise UsageError(
             f"The unfinished export of {request.target} was begun by version {was.tool} for dataset {census.name} "
-            f"with --preset {was.preset} --only {was.only}, limit {was.limit}, packing {was.packing}, "
-            f"uncaptured {'allowed' if was.allow_uncaptured else 'refused'}. Say the same, or leave --resume out."
+            f"with {_words(was)}. Say the same, or leave --resume out."
         )
+
+
+def _words(was: Asked) -> str:
+    """What an export was begun with."""
+    file = was.container
+    return (
+        f"--preset {file.preset} --format {file.format} --only {was.only}, limit {was.limit}, packing {file.packing}, "
+        f"rows a shard {was.shard_size}, {_template(was)}, "
+        f"uncaptured {'allowed' if was.allow_uncaptured else 'refused'}"
+    )
+
+
+def _template(was: Asked) -> str:
+    """Which template, as far as a person tells two from each other."""
+    if was.template is None:
+        return "no template"
+    return f"template {was.template.name} ({was.template.sha256[:12]}) and end token {was.template.end_token!r}"
 
 
 def _saved(walked: Walked) -> _Walked:

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from app.export.body import open_body
+from app.export.template import Template
 from app.model.ids import ResponseId
 
 
@@ -48,6 +49,14 @@ class Stored:
         }
 
 
+class Unfit(ValueError):
+    """There is no row of this answer in such a file; `reason` is what it is counted under."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 @dataclass(frozen=True)
 class Exported:
     """The values of one line. None is "not found", and JSON null."""
@@ -63,6 +72,9 @@ class Exported:
     tool_calls: list[Any] | None
     replica: int | None  # only where a sample is answered several times
     stored: Stored
+    parts: tuple[str, str, str] | None = None  # white space, open tag and close tag of a text that was split
+    tokens: tuple[tuple[int, ...] | None, tuple[int, ...] | None] = (None, None)  # of prompt and answer
+    template: Template | None = None  # that the text is made by
 
     @property
     def name(self) -> str:

@@ -1,15 +1,18 @@
 """The walk over all accepted answers of a census: each becomes a line, or a counted reason why not."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from app.export import columns
 from app.export.census import IDS_LISTED, Census, LeftOut
 from app.export.lines import line_of
 from app.export.pages import Answered, answers
 from app.export.presets import Preset
-from app.export.request import Only, lost_reasoning, takes
+from app.export.request import Format, Only, lost_reasoning, takes
 from app.export.sink import Sink
+from app.export.template import Template
+from app.export.values import Unfit
 from app.model.errors import CaptureFailed, IntegrityFailure
 from app.model.ids import EndpointId
 from app.model.verdicts import Verdict
@@ -26,6 +29,8 @@ class Taking:
     limit: int | None
     allow_uncaptured: bool
     preset: Preset = Preset.RUN_INFERENCE
+    format: Format = Format.JSONL
+    template: Template | None = None
 
 
 @dataclass(slots=True)
@@ -41,6 +46,12 @@ class Walked:
     endpoints: Counter[EndpointId | None] = field(default_factory=Counter)
     parser_versions: set[int] = field(default_factory=set)
     with_tool_calls: int = 0
+
+    @property
+    def unfit(self) -> dict[str, int]:
+        """Answers that were asked for and have no row in such a file, by the reason."""
+        known = {*map(str, Verdict), OVER_LIMIT}
+        return {reason: count for reason, count in self.left.items() if reason not in known}
 
     def left_out(self, census: Census) -> dict[str, int]:
         """All jobs that are no line, by the reason."""
@@ -80,32 +91,51 @@ async def write_lines(
 ) -> Walked:
     """The same without the account: as of an older seq, nobody knows any more what was not answered then."""
     walked = Walked() if walked is None else walked
-    async for page in answers(store, census, after):
-        sink.write(line for answer in page.answers if (line := _take(walked, answer, taking)) is not None)
+    with_tokens = taking.preset is Preset.TOKENS
+    async for page in answers(store, census, after, with_tokens=with_tokens):
+        sink.write(lines_of(walked, page.answers, taking))
         await on_page(page.until)
     return walked
+
+
+def lines_of(walked: Walked, answered: Iterable[Answered], taking: Taking) -> Iterator[bytes]:
+    """The lines of some answers; what comes of each is counted in `walked`."""
+    for answer in answered:
+        if (line := _take(walked, answer, taking)) is not None:
+            yield line
 
 
 def _take(walked: Walked, answer: Answered, taking: Taking) -> bytes | None:
     walked.met[answer.verdict] += 1
     reason = _why_not(walked, answer, taking)
     if reason is not None:
-        walked.left[reason] += 1
-        if len(walked.excluded) < IDS_LISTED:
-            walked.excluded.append(LeftOut(answer.row.sample_id, answer.row.replica, reason))
+        _leave_out(walked, answer, reason)
         return None
     if lost_reasoning(answer.verdict) and not taking.allow_uncaptured:
         raise CaptureFailed(
             f"Sample {answer.row.sample_id!r} has lost its reasoning ({answer.verdict}). Nothing was exported."
         )
-    exported = answer.exported()
+    exported = answer.exported(taking.template)
+    try:
+        line = line_of(exported, taking.preset)
+        if taking.format is Format.PARQUET:
+            columns.cells(taking.preset, line)
+    except Unfit as why:
+        _leave_out(walked, answer, why.reason)
+        return None
     walked.rows += 1
     walked.verdicts[answer.verdict] += 1
     walked.finish_reasons[answer.finish_reason] += 1
     walked.endpoints[answer.endpoint] += 1
     walked.parser_versions.add(answer.parser_version)
     walked.with_tool_calls += exported.tool_calls is not None
-    return line_of(exported, taking.preset)
+    return line
+
+
+def _leave_out(walked: Walked, answer: Answered, reason: str) -> None:
+    walked.left[reason] += 1
+    if len(walked.excluded) < IDS_LISTED:
+        walked.excluded.append(LeftOut(answer.row.sample_id, answer.row.replica, reason))
 
 
 def _why_not(walked: Walked, answer: Answered, taking: Taking) -> str | None:

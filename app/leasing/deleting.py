@@ -58,9 +58,14 @@ def _copy(row: Any, newest_seq: int) -> Copy | None:
     """The copy that an event tells of, if it goes far enough and its file is there in its size."""
     told = json.loads(row.detail)
     path = Path(told["path"] if row.kind == BACKUP else told["file"])
-    if told["seq"] < newest_seq or told.get("limited") or not path.is_file() or path.stat().st_size != told["bytes"]:
+    files = [(Path(name), size) for name, size in told.get("shards") or [(path, told["bytes"])]]
+    if told["seq"] < newest_seq or told.get("limited") or not all(_is_there(*file) for file in files):
         return None
     return Copy(row.kind, path, told.get("rows"))
+
+
+def _is_there(path: Path, size: int) -> bool:
+    return path.is_file() and path.stat().st_size == size
 
 
 async def refuse_leased(store: Store, doomed: Doomed) -> None:

@@ -5,10 +5,10 @@ import json
 from app.leasing import statements
 from app.store.transaction import Tx
 
+Detail = str | int | list[list[str | int]]
 
-async def note(
-    tx: Tx, kind: str, *, dataset: int | None = None, worker: int | None = None, **detail: str | int
-) -> None:
+
+async def note(tx: Tx, kind: str, *, dataset: int | None = None, worker: int | None = None, **detail: Detail) -> None:
     """Keep one event in the transaction that caused it."""
     await tx.run(
         statements.note_event(),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from app.export.census import Census
 from app.export.exporting import Listener, export_dataset
 from app.export.folder import ExportFolder
+from app.export.foreseen import Foreseen
 from app.export.request import ExportRequest
 from app.model.errors import Refused, ThinkledgerError
 from app.store.store import Store
@@ -50,8 +51,8 @@ class Desk:
         return lambda: self._run(build, request)
 
     async def _run(self, build: Build, request: ExportRequest) -> None:
-        def on_census(census: Census) -> None:
-            build.wanted = census.taken(request.only)
+        def on_census(_census: Census, foreseen: Foreseen) -> None:
+            build.wanted = foreseen.rows
 
         def on_rows(rows: int) -> None:
             build.rows = rows

@@ -55,7 +55,7 @@ def test_pause_resume_and_export_with_the_mouse(product: Product, window: Opener
         product.run("--db", "t.db", "export", "--dataset", "main", "--output", "typed.jsonl")
         page.click("#do-export")
         page.click("#preview")
-        assert "6 rows of 6 jobs, 6 done" in page.inner_text("#preview-line")
+        assert "6 rows, about " in page.inner_text("#preview-line")
         page.click("#do-export")
         got = _download(page, "main.jsonl")
         assert got == (product.folder / "typed.jsonl").read_bytes()
@@ -105,6 +105,39 @@ def test_the_same_by_keyboard_alone(product: Product, window: Opener) -> None:
         with page.expect_download() as started:
             page.keyboard.press("d")
         assert Path(started.value.path()).read_bytes().count(b"\n") == 4
+
+
+def test_a_table_in_shards_for_a_trainer_is_ordered_without_a_script_and_with_keys(
+    product: Product, window: Opener
+) -> None:
+    _import(product, 5)
+    options = ("--preset", "inline_think", "--format", "parquet", "--shard-size", "2")
+    with Simulator() as simulator, serving(product.folder) as running:
+        product.finish(simulator.url, "--db", "t.db")
+        product.run("--db", "t.db", "export", "--dataset", "main", *options)
+        page = window(running, java_script_enabled=False).open("/exports?dataset=main")
+        page.locator("select[name=preset]").focus()
+        page.keyboard.type("inline")
+        page.locator("select[name=format]").focus()
+        page.keyboard.type("parquet")
+        page.locator("input[name=shard_size]").fill("2")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**preset=inline_think**")
+        said = page.inner_text("#preview-line")
+        assert said.startswith("at most 5 rows, about "), said
+        assert "left out 0" in said
+        page.locator("#do-export").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_url("**said=export")
+        manifest = product.folder / "t.db.exports" / "main.parquet.manifest.json"
+        wait_for(manifest.exists, "the manifest of the shards")
+        page.reload()
+        assert "captured, left out 0" in page.inner_text("#files")
+        for number in range(3):
+            name = f"main-0000{number}-of-00003.parquet"
+            with page.expect_download() as started:
+                page.locator("#files a[data-download]", has_text=name).click()
+            assert Path(started.value.path()).read_bytes() == (product.folder / name).read_bytes()
 
 
 def _press(page: Any, name: str) -> None:

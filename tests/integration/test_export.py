@@ -20,8 +20,9 @@ from app.export import walk as walk_module
 from app.export.census import take_census
 from app.export.check import check_against, check_file, load_manifest
 from app.export.exporting import Incomplete, export_dataset
-from app.export.request import ExportRequest, Only, Packing, manifest_of
-from app.export.sink import Sink
+from app.export.naming import manifest_of
+from app.export.request import ExportRequest, Only, Packing
+from app.export.sink import LineSink
 from app.export.target import Part, part
 from app.export.walk import Taking, walk
 from app.model.errors import CaptureFailed, IntegrityFailure, NotFound, Refused
@@ -158,7 +159,7 @@ async def test_answers_that_come_after_the_census_are_not_in_the_file(tmp_path: 
         await mixed(at)
         census = await take_census(at.store, "d")
         await at.answer_next("d", thought(9), thought(10))
-        sink = Sink(None, Packing.PLAIN)
+        sink = LineSink(None)
         walked = await walk(at.store, census, Taking(Only.CAPTURED, None, allow_uncaptured=False), sink)
         assert walked.rows == 3
         assert (await export_dataset(at.store, ExportRequest("d", None))).written.rows == 5
@@ -354,10 +355,10 @@ async def test_a_check_finds_a_changed_byte(tmp_path: Path) -> None:
     async with filled(tmp_path / "t.db") as at:
         await mixed(at)
         await export_dataset(at.store, ExportRequest("d", target))
-    check_file(target, load_manifest(target))
+    check_file(load_manifest(target))
     target.write_bytes(target.read_bytes().replace(b"think 2", b"think 7"))
     with pytest.raises(IntegrityFailure, match="sha256"):
-        check_file(target, load_manifest(target))
+        check_file(load_manifest(target))
 
 
 async def test_another_store_is_not_compared(tmp_path: Path) -> None:
@@ -415,7 +416,10 @@ def test_numbers_come_first_and_data_alone_on_stdout(folder: Path) -> None:
     assert [json.loads(line)["sample_id"] for line in done.stdout.splitlines()] == ["s1", "s2", "s3"]
     said = done.stderr.decode().splitlines()
     assert said[0].startswith("d: 12 jobs, 6 done")
-    assert said[1] == "d: 3 rows; left out 9: 1 failed:rejected, 1 leaked, 1 leased, 1 missing, 4 ready, 1 truncated"
+    assert said[1] == (
+        f"d: 3 rows, about {len(done.stdout)} B; left out 4: 1 failed:rejected, 1 leaked, 1 missing, 1 truncated; "
+        "5 not generated yet"
+    )
     assert "NOT FINISHED" in said[2]
     assert not list(folder.glob("*.manifest.json"))
 

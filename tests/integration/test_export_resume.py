@@ -18,7 +18,8 @@ import pytest
 
 from app.export import exporting, pages, target
 from app.export.exporting import Listener, export_dataset
-from app.export.request import ExportRequest, Only, Packing, manifest_of
+from app.export.naming import manifest_of
+from app.export.request import ExportRequest, Only, Packing
 from app.export.target import Part, part
 from app.export.unfinished import load, notes_of
 from app.model.errors import IntegrityFailure, Refused, ResourceExhausted, UsageError
@@ -254,11 +255,11 @@ async def test_a_finished_file_is_never_truncated_by_an_export_that_opened_it_as
         with part(ExportRequest("d", file), file) as first:
             first.begin()
             first.sink.write([b'{"n":1}\n'])
-            first.seal()
+            written = first.seal()
 
             def finished_meanwhile(descriptor: int, how: int) -> None:
                 monkeypatch.setattr(target.fcntl, "flock", flock)
-                first.put_in_place()
+                first.put_in_place(written)
                 first.close()
                 flock(descriptor, how)
 
@@ -321,7 +322,7 @@ async def test_a_finished_file_is_noted_in_the_store(tmp_path: Path) -> None:
     detail = json.loads(event.detail)
     assert detail == {
         "file": str(file), "seq": report.census.seq, "only": "captured", "limited": 0, "rows": 8,
-        "bytes": file.stat().st_size, "sha256": report.written.sha256,
+        "bytes": file.stat().st_size, "sha256": report.written.sha256, "shards": [],
     }  # fmt: skip
 
 

@@ -1,9 +1,6 @@
 """`thinkledger export`: the accepted answers of a dataset as JSON lines, with a manifest."""
 
-import json
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,12 +10,12 @@ import typer
 from app.model.errors import UsageError
 from app.model.exits import Exit
 from worker import cli_context
-from worker.option_values import PRESETS
+from worker.export_talk import Talk
+from worker.option_values import FILE_FORMATS, PRESETS
 
 if TYPE_CHECKING:
-    from app.export.census import Census
-    from app.export.exporting import Listener, Report
-    from app.export.request import ExportRequest, Packing
+    from app.export.request import ExportRequest, Format, Packing
+    from app.export.template import Template
 
 STDOUT = "-"
 
@@ -43,6 +40,26 @@ def export(
         typer.Option(
             click_type=click.Choice(["captured", "done"]), help="Which accepted answers; captured unless said."
         ),
+    ] = None,
+    template: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --preset text: the model's chat template, a jinja file."),
+    ] = None,
+    end_token: Annotated[
+        str | None,
+        typer.Option("--end-token", metavar="TEXT", help="With --preset text: what ends an answer; '' for nothing."),
+    ] = None,
+    template_vars: Annotated[
+        str | None,
+        typer.Option("--template-vars", metavar="JSON", help="With --preset text: variables, such as bos_token."),
+    ] = None,
+    format: Annotated[  # noqa: A002 - the option's name
+        str | None,
+        typer.Option(click_type=click.Choice(FILE_FORMATS), help="What the file is; as its name ends unless said."),
+    ] = None,
+    shard_size: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="ROWS", help="Files of so many rows, NAME-00000-of-00007.jsonl and so on."),
     ] = None,
     gzip: Annotated[bool, typer.Option("--gzip", help="Compress with gzip, as a name in .gz does.")] = False,
     zstd: Annotated[bool, typer.Option("--zstd", help="Compress with zstd, as a name in .zst does.")] = False,
@@ -73,18 +90,23 @@ def export(
         cli_context.run(lambda: _check(settings.db, check))
         return
     from app.export.presets import Preset
-    from app.export.request import ExportRequest, Only
+    from app.export.request import ExportRequest, Only, refuse_packed_table
 
-    if resume and output == STDOUT:
-        raise UsageError("--resume goes on with a file, so it does not go with -o -.")
-    packing = _packing(output, gzip=gzip, zstd=zstd)
+    for option, said in (("--resume", resume), ("--shard-size", shard_size)):
+        if said and output == STDOUT:
+            raise UsageError(f"{option} is about files, so it does not go with -o -.")
+    file_format, packing = _format(output, format), _packing(output, gzip=gzip, zstd=zstd)
+    refuse_packed_table(file_format, packing)
     requests = [
         ExportRequest(
             dataset=name,
-            target=_target(name, output, packing),
+            target=_target(name, output, file_format, packing),
             preset=Preset(preset),
             only=Only(only or Only.CAPTURED),
             packing=packing,
+            format=file_format,
+            template=template_of(preset, template, end_token, template_vars),
+            shard_size=shard_size,
             limit=limit,
             overwrite=overwrite,
             resume=resume,
@@ -94,7 +116,7 @@ def export(
         )
         for name in _names(dataset, output)
     ]
-    talk = _Talk(settings, as_json=as_json, allow_incomplete=allow_incomplete, asked_for_captured=only is not None)
+    talk = Talk(settings, as_json=as_json, allow_incomplete=allow_incomplete, asked_for_captured=only is not None)
     cli_context.run(lambda: _export(settings.db, requests, talk))
 
 
@@ -119,14 +141,42 @@ def _packing(output: str | None, *, gzip: bool, zstd: bool) -> "Packing":
     return said or by_name
 
 
-def _target(name: str, output: str | None, packing: "Packing") -> Path | None:
+def _format(output: str | None, said: str | None) -> "Format":
+    from app.export.request import Format, format_of
+
+    by_name = None if output in (None, STDOUT) else format_of(str(output))
+    if said is not None and by_name not in (None, said):
+        raise UsageError(f"The name {output} asks for {by_name}, and --format for {said}.")
+    return Format(said) if said is not None else by_name or Format.JSONL
+
+
+def template_of(preset: str, file: Path | None, end_token: str | None, variables: str | None) -> "Template | None":
+    """The template that preset text is made by, and no other."""
+    from app.export.template import read_template
+
+    said = {"--template": file, "--end-token": end_token, "--template-vars": variables}
+    if preset != "text":
+        for option, value in said.items():
+            if value is not None:
+                raise UsageError(f"{option} is for --preset text alone.")
+        return None
+    if file is None or end_token is None:
+        raise UsageError(
+            "--preset text takes --template FILE, the model's chat template, and --end-token TEXT, which ends an "
+            "answer: '<|im_end|>' for Kimi and Qwen; '' for none, and then a model learns to go on for ever."
+        )
+    return read_template(file, end_token, "{}" if variables is None else variables)
+
+
+def _target(name: str, output: str | None, file_format: "Format", packing: "Packing") -> Path | None:
+    from app.export.request import default_name
+
     if output == STDOUT:
         return None
-    suffix = {"gzip": ".gz", "zstd": ".zst"}.get(packing, "")
-    return Path(output) if output is not None else Path(f"{name}.jsonl{suffix}")
+    return Path(default_name(name, file_format, packing) if output is None else output)
 
 
-async def _export(db: str, requests: "list[ExportRequest]", talk: "_Talk") -> Exit:
+async def _export(db: str, requests: "list[ExportRequest]", talk: Talk) -> Exit:
     from app.export.exporting import export_dataset
     from app.store.store import open_store
 
@@ -143,128 +193,15 @@ async def _export(db: str, requests: "list[ExportRequest]", talk: "_Talk") -> Ex
     return code
 
 
-class _Talk:
-    """What is said about an export, and where."""
-
-    def __init__(
-        self, settings: cli_context.Globals, *, as_json: bool, allow_incomplete: bool, asked_for_captured: bool
-    ) -> None:
-        self._settings = settings
-        self._as_json = as_json
-        self.allow_incomplete = allow_incomplete
-        self._asked_for_captured = asked_for_captured
-
-    def listener(self, request: "ExportRequest") -> "Listener":
-        """Numbers first; then, in a terminal, how far it is."""
-        from app.export.exporting import Listener
-
-        def on_census(census: "Census") -> None:
-            from app.export.presets import SHAPES
-
-            for line in _census(census, request):
-                self._say(line)
-            warning = SHAPES[request.preset].warning
-            if warning is not None:
-                self._say(f"warning: {warning}")
-
-        def on_resume(rows: int) -> None:
-            self._say(f"{request.dataset}: goes on after {rows:,} rows of an export that was cut off")
-
-        def on_unrecorded(error: Exception) -> None:
-            cli_context.say(f"The file is whole, but the store could not note it down: {error}")
-
-        on_rows = _counting() if self._settings.live_progress else lambda _rows: None
-        return Listener(on_census, on_resume, on_rows, on_unrecorded)
-
-    def is_whole(self, report: "Report") -> bool:
-        """Whether nothing is left out that was not asked to be left out."""
-        from app.export.request import LOST
-
-        lost = sum(report.left_out.get(verdict, 0) for verdict in LOST)
-        return self.allow_incomplete or (report.complete and (lost == 0 or self._asked_for_captured))
-
-    def done(self, request: "ExportRequest", report: "Report") -> None:
-        """The result: one sentence on stderr, or one object."""
-        if self._as_json:
-            self._object(request, report)
-            return
-        from app.export.request import packing_of
-        from app.progress import wording
-        from app.spool.looking import waiting_words
-
-        where = request.target or "stdout"
-        if request.target is not None and packing_of(request.target.name) is not request.packing:
-            self._say(
-                f"{where} holds {request.packing} data although its name does not say so, as --{request.packing} asks."
-            )
-        self._say(
-            f"{report.written.rows:,} rows, {wording.size(report.written.bytes)} written to {where} "
-            f"as of seq {report.census.seq:,}; sha256 {report.written.sha256}"
-        )
-        if not self.is_whole(report):
-            self._say("Exit code 6: rows are left out that nobody asked to leave out (--allow-incomplete makes it 0).")
-        if report.in_spool:
-            self._say(waiting_words(report.in_spool))
-        if report.with_tool_calls:
-            self._say(f"{report.with_tool_calls:,} rows have a seventh key `tool_calls`: their calls came in a field.")
-
-    def _say(self, text: str) -> None:
-        """Talk, unless only errors are wanted; then the exit code and the manifest tell."""
-        if self._settings.verbosity >= 0:
-            cli_context.say(text)
-
-    def _object(self, request: "ExportRequest", report: "Report") -> None:
-        written = report.written
-        facts = {
-            "dataset": request.dataset, "file": None if request.target is None else str(request.target),
-            "manifest": None if report.manifest is None else str(report.manifest), "complete": report.complete,
-            "seq": report.census.seq, "jobs": report.census.total, "rows": written.rows, "bytes": written.bytes,
-            "sha256": written.sha256, "left_out": report.left_out, "with_tool_calls": report.with_tool_calls,
-            "in_spool": report.in_spool,
-        }  # fmt: skip
-        if request.target is None:
-            cli_context.say(json.dumps({"schema": 1} | facts))
-        else:
-            cli_context.put_json(facts)
-
-
-def _census(census: "Census", request: "ExportRequest") -> Iterator[str]:
-    """What will be in the file and what will not, and loudly whether the dataset is finished."""
-    from app.model.states import JobState
-
-    taken, left_out = census.taken(request.only), census.left_out(request.only)
-    rows = taken if request.limit is None else min(taken, request.limit)
-    yield f"{census.name}: {census.total:,} jobs, {census.state(JobState.DONE):,} done, as of seq {census.seq:,}"
-    if rows < taken:
-        left_out["over_limit"] = taken - rows
-    why = ", ".join(f"{count:,} {reason}" for reason, count in sorted(left_out.items()) if count)
-    yield f"{census.name}: {rows:,} rows; left out {sum(left_out.values()):,}" + (f": {why}" if why else "")
-    if not census.complete:
-        yield f"{census.name}: NOT FINISHED. The file holds what is there now; its manifest says complete: false."
-
-
-def _counting() -> Callable[[int], None]:
-    """A count that stays on its line, ten times a second at most."""
-    shown = 0.0
-
-    def on_rows(rows: int) -> None:
-        nonlocal shown
-        if time.monotonic() - shown > 0.1:
-            shown = time.monotonic()
-            sys.stderr.write(f"\r{rows:,} rows \r")
-            sys.stderr.flush()
-
-    return on_rows
-
-
 async def _check(db: str, file: Path) -> None:
     from app.export.check import check_against, check_file, load_manifest
     from app.store.place import locate
     from app.store.store import open_store
 
     manifest = load_manifest(file)
-    check_file(file, manifest)
-    cli_context.say(f"{file} is what its manifest says: {manifest.rows:,} whole rows.")
+    check_file(manifest)
+    files = "" if len(manifest.files) == 1 else f" in {len(manifest.files):,} files"
+    cli_context.say(f"{file} is what its manifest says: {manifest.rows:,} whole rows{files}.")
     if not locate(db).path.exists():
         cli_context.say("There is no store to compare it with.")
         return

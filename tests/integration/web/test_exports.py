@@ -50,10 +50,11 @@ def test_a_file_equals_that_of_the_command_and_says_what_it_is(opened: Dashboard
     assert got.headers["x-sha256"] in opened.ask("/exports").body
 
 
-def test_the_preview_says_what_the_command_says(opened: Dashboard) -> None:
+def test_the_preview_says_what_the_command_says(opened: Dashboard, tmp_path: Path) -> None:
     page = opened.ask("/exports?dataset=free").body
-    assert "3 rows of 8 jobs, 4 done" in page
-    assert "left out 5: 2 failed:rejected, 1 missing, 2 ready" in page or "left out 5:" in page
+    assert typed(tmp_path, "--db", "t.db", "export", "--dataset", "free", "--allow-incomplete").returncode == 0
+    size = (tmp_path / "free.jsonl").stat().st_size
+    assert f"3 rows, about {size} B; left out 3: 2 failed:rejected, 1 missing; 2 not generated yet" in page
     assert "Not finished" in page
 
 
@@ -70,6 +71,78 @@ def test_packed_files_have_their_suffix_and_a_name_can_be_given(opened: Dashboar
     build(opened, "mine.jsonl", name="mine.jsonl")
     assert opened.ask("/exports/free.jsonl.gz").raw[:2] == b"\x1f\x8b"
     assert opened.send("/api/v1/exports", {"dataset": "free", "name": "x.gz"}).status == 400
+
+
+ORDERS: list[dict[str, object]] = [
+    {"preset": "messages"},
+    {"preset": "inline_think", "format": "parquet"},
+    {"preset": "specforge", "packing": "zstd", "shard_size": 2},
+    {"preset": "sharegpt", "format": "parquet", "shard_size": 1},
+    {"preset": "text", "template": "plain.jinja", "end_token": "</s>", "packing": "gzip"},
+]
+SUFFIX = {"gzip": ".gz", "zstd": ".zst"}
+PLAIN = "{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}[assistant] "
+
+
+def test_every_file_of_an_order_is_that_of_the_command(opened: Dashboard, tmp_path: Path) -> None:
+    templates = tmp_path / "t.db.exports" / "templates"
+    templates.mkdir(parents=True)
+    (templates / "plain.jinja").write_text(PLAIN)
+    for number, order in enumerate(ORDERS):
+        name = f"f{number}.{order.get('format', 'jsonl')}{SUFFIX.get(str(order.get('packing')), '')}"
+        build(opened, name, name=name, **order)
+        options = [f"--{key.replace('_', '-')}={value}" for key, value in order.items() if key in OPTIONS]
+        options += [f"--{order['packing']}"] if "packing" in order else []
+        options += [f"--template={templates / 'plain.jinja'}"] if "template" in order else []
+        done = typed(
+            tmp_path, "--db", "t.db", "export", "--dataset", "free", "-o", name, "--allow-incomplete", *options
+        )
+        assert done.returncode == 0, done.stderr
+        _compare(opened, tmp_path, name, order)
+
+
+OPTIONS = ("preset", "format", "shard_size", "end_token")
+
+
+def _compare(opened: Dashboard, folder: Path, name: str, order: dict[str, object]) -> None:
+    (made,) = [one for one in opened.ask("/api/v1/exports").json["data"]["files"] if one["name"] == name]
+    assert (made["preset"], made["rows"]) == (order["preset"], 3)
+    assert made["left_out"] == {"failed:rejected": 2, "missing": 1, "ready": 2}
+    assert len(made["files"]) == {None: 1, 2: 2, 1: 3}[order.get("shard_size")]  # type: ignore[index]
+    theirs = json.loads((folder / f"{name}.manifest.json").read_text())
+    for file in made["files"]:
+        got = opened.ask(f"/exports/{file['name']}")
+        assert got.raw == (folder / file["name"]).read_bytes()
+        assert got.headers["x-sha256"] == file["sha256"] == hashlib.sha256(got.raw).hexdigest()
+        manifest = opened.ask(f"/exports/{file['name']}/manifest").json
+        assert {**manifest, "times": None} == {**theirs, "times": None}
+    assert "left out 3: 2 failed:rejected, 1 missing; 2 not generated yet" in opened.ask("/exports").body
+    assert opened.ask(f"/exports/{name}").status == (404 if "shard_size" in order else 200)
+
+
+def test_what_cannot_be_made_is_said_before_it_is_ordered(opened: Dashboard, tmp_path: Path) -> None:
+    page = opened.ask("/exports?dataset=free&preset=text").body
+    assert "Lay the template into" in page
+    assert "do-export" not in page
+    assert opened.send("/api/v1/exports", {"dataset": "free", "preset": "text"}).status == 400
+    order = {"dataset": "free", "preset": "text", "template": "../t.db", "end_token": "x"}
+    assert opened.send("/api/v1/exports", order).status == 404
+    assert opened.send("/api/v1/exports", {"dataset": "free", "format": "parquet", "packing": "gzip"}).status == 400
+    assert opened.send("/api/v1/exports", {"dataset": "free", "name": "x.parquet"}).status == 400
+    assert opened.send("/api/v1/exports", {"dataset": "free", "shard_size": 0}).status == 400
+    assert "trains without reasoning" in opened.ask("/exports?dataset=free&preset=specforge").body
+
+
+def test_a_shard_is_served_only_where_its_manifest_lists_it(opened: Dashboard, tmp_path: Path) -> None:
+    build(opened, shard_size=2)
+    folder = tmp_path / "t.db.exports"
+    (folder / "free-00007-of-00009.jsonl").write_text("of another export")
+    assert opened.ask("/exports/free-00007-of-00009.jsonl").status == 404
+    first = folder / "free-00000-of-00002.jsonl"
+    first.unlink()
+    first.symlink_to(tmp_path / "t.db")
+    assert opened.ask("/exports/free-00000-of-00002.jsonl").status == 404
+    assert names(opened) == []
 
 
 def test_an_existing_file_is_replaced_on_a_word_only(opened: Dashboard) -> None:

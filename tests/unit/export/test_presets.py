@@ -8,6 +8,7 @@ import pytest
 
 from app.export.lines import line_of
 from app.export.presets import SHAPES, Preset
+from app.export.template import Template
 from app.export.values import Exported
 from tests.unit.export.kit import BODY, stored
 from worker.option_values import PRESETS
@@ -26,7 +27,8 @@ def _line(preset: Preset, **changed: Any) -> dict[str, Any]:
     values: dict[str, Any] = {
         "sample_id": "s1", "messages": json.dumps(HISTORY), "tools": json.dumps([TOOL]), "params": None,
         "reasoning": " r\n", "content": "\n\nc", "finish_reason": "stop", "usage": None, "tool_calls": None,
-        "replica": None, "stored": stored(),
+        "replica": None, "stored": stored(), "tokens": ((1, 2), (3,)),
+        "template": Template("t", "{{ messages[0].content }}", "<|im_end|>"),
     }  # fmt: skip
     found: dict[str, Any] = json.loads(line_of(Exported(**values | changed), preset))
     return found

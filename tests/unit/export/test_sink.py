@@ -9,7 +9,7 @@ import zstandard
 
 from app.export.pages import LARGEST_PAGE, ROOMY_BYTES, next_length
 from app.export.request import Only, Packing, packing_of, takes
-from app.export.sink import Sink
+from app.export.sink import LineSink
 from app.model.verdicts import Verdict
 
 LINES = [f'{{"n":{number}}}\n'.encode() for number in range(5000)]
@@ -18,7 +18,7 @@ PLAIN = b"".join(LINES)
 
 def packed(packing: Packing) -> bytes:
     stream = io.BytesIO()
-    sink = Sink(stream, packing)
+    sink = LineSink(stream, packing)
     for start in range(0, len(LINES), 300):
         sink.write(LINES[start : start + 300])
     written = sink.finish()

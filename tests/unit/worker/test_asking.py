@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from app.leasing.claim import Prompt
-from worker.asking import Dialect, question, to_send
+from app.model.history import to_send
+from worker.asking import Dialect, question
 
 PLAIN = Dialect("other", raw_text=False, token_ids=False)
 SGLANG = Dialect("sglang", raw_text=True, token_ids=True)

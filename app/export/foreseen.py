@@ -1,0 +1,78 @@
+"""What a file would hold if it were written now: how many rows, about how large, and what would be left out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.export.census import OPEN, Census
+from app.export.hashing import Written
+from app.export.pages import answers_between
+from app.export.presets import Preset
+from app.export.request import ExportRequest, Format
+from app.export.sink import sink_of
+from app.export.walk import OVER_LIMIT, Taking, Walked, lines_of
+from app.store.store import Store
+
+PLACES, NEIGHBOURS = 8, 8  # where answers are looked at for the size, and how many jobs at each
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """The account of an export before it is written. It adds up to the jobs of the dataset."""
+
+    rows: int
+    at_most: bool  # whether single answers may have no row in such a file, which only making it tells
+    bytes: int | None  # about; None where no answer that was looked at makes a row
+    left_out: dict[str, int]
+    not_generated: int
+
+    def words(self, size: str | None) -> str:
+        """The account in a line; `size` is the number of bytes in words."""
+        most = "at most " if self.at_most else ""
+        about = "" if size is None else f", about {size}"
+        return f"{most}{self.rows:,} rows{about}; {left_words(self.left_out, self.not_generated)}"
+
+
+def left_words(left_out: Mapping[str, int], not_generated: int) -> str:
+    """What has no row, with the reasons; what is not generated yet stands apart."""
+    why = ", ".join(f"{count:,} {reason}" for reason, count in sorted(left_out.items()))
+    left = f"left out {sum(left_out.values()):,}" + (f": {why}" if why else "")
+    return left + (f"; {not_generated:,} not generated yet" if not_generated else "")
+
+
+def apart(left_out: Mapping[str, int]) -> tuple[dict[str, int], int]:
+    """What is left out for a reason, and how much is only not generated yet."""
+    pending = set(map(str, OPEN))
+    reasons = {reason: count for reason, count in left_out.items() if count and reason not in pending}
+    return reasons, sum(count for reason, count in left_out.items() if reason in pending)
+
+
+async def foresee(store: Store, census: Census, request: ExportRequest) -> Foreseen:
+    """The account of an export; of a dataset of any size it reads the same few answers."""
+    taken = census.taken(request.only)
+    rows = taken if request.limit is None else min(taken, request.limit)
+    left_out, pending = apart(census.left_out(request.only))
+    if rows < taken:
+        left_out[OVER_LIMIT] = taken - rows
+    written = await _sample(store, census, request)
+    size = None if written is None or not rows else round(written.bytes * rows / written.rows)
+    may_leave = request.preset in (Preset.TOKENS, Preset.TEXT) or request.format is Format.PARQUET
+    return Foreseen(rows, may_leave, size, left_out, pending)
+
+
+async def _sample(store: Store, census: Census, request: ExportRequest) -> Written | None:
+    """A file of some answers from all parts of the dataset; None where none of them makes a row."""
+    taking = Taking(
+        request.only, None, allow_uncaptured=True, preset=request.preset, format=request.format,
+        template=request.template,
+    )  # fmt: skip
+    sink = sink_of(None, request.container)
+    try:
+        for place in range(PLACES):
+            after = census.last_ordinal * place // PLACES
+            until = min(after + NEIGHBOURS, census.last_ordinal * (place + 1) // PLACES)
+            page = await answers_between(store, census, after, until, with_tokens=request.preset is Preset.TOKENS)
+            sink.write(lines_of(Walked(), page, taking))
+        written = sink.finish()
+    finally:
+        sink.close()
+    return written if written.rows else None
