@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.model.errors import Refused, Unavailable
+from app.store.locked_file import create_locked, named_files, still_there, take_free
 
 MAINTENANCE = "maintenance"
 SERVER = "server-"
@@ -42,9 +43,7 @@ def take(folder: Path, uuid: str) -> HeldLock:
     """Create and hold the lock file of a new worker or server. Raises Unavailable while somebody must be alone."""
     folder.mkdir(mode=0o700, exist_ok=True)
     path = folder / uuid
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    lock = HeldLock(path, descriptor)
+    lock = HeldLock(path, create_locked(path))
     if _is_held(folder / MAINTENANCE):  # looked at after our own lock is there: one of the two sees the other
         lock.free()
         raise Unavailable(f"{_store(folder)} is being restored or upgraded. Start this again when that is done.")
@@ -78,7 +77,7 @@ def alone(folder: Path) -> Iterator[None]:
         os.close(descriptor)
         raise Refused(f"Another restore or upgrade of {_store(folder)} is running.") from None
     try:
-        if not _still_there(path, descriptor):
+        if not still_there(path, descriptor):
             raise Refused(f"Another restore or upgrade of {_store(folder)} has just ended. Look, then try again.")
         _refuse_company(folder)
         yield
@@ -87,7 +86,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def _refuse_company(folder: Path) -> None:
-    names = [path.name for path in folder.iterdir() if path.name != MAINTENANCE and _is_held(path)]
+    names = [path.name for path in named_files(folder) if path.name != MAINTENANCE and _is_held(path)]
     servers = sum(name.startswith(SERVER) for name in names)
     if names:
         workers = len(names) - servers
@@ -119,30 +118,8 @@ def _is_held(path: Path) -> bool:
 
 def take_from_dead(folder: Path, uuid: str) -> HeldLock | None:
     """The lock of a worker that no longer holds it; None while it lives, or where the file tells nothing."""
-    path = folder / uuid
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    if not _still_there(path, descriptor):
-        os.close(descriptor)
-        return None
-    return HeldLock(path, descriptor)
-
-
-def _still_there(path: Path, descriptor: int) -> bool:
-    """Whether the name still means the file that is locked; another rescuer may have unlinked it meanwhile."""
-    held = os.fstat(descriptor)
-    try:
-        named = path.stat()
-    except FileNotFoundError:
-        return False
-    return (held.st_dev, held.st_ino) == (named.st_dev, named.st_ino)
+    descriptor = take_free(folder / uuid)
+    return None if descriptor is None else HeldLock(folder / uuid, descriptor)
 
 
 def conflicts(lock: HeldLock) -> bool:

@@ -4,7 +4,6 @@ Whoever holds the file's lock (flock, freed by the kernel at kill -9) may write 
 """
 
 import errno
-import fcntl
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from app.spool.record import (
     read_record,
     write_record,
 )
+from app.store.locked_file import create_locked, take_free
 
 KEPT_SUFFIX = ".kept"
 _CHUNK = 2**20
@@ -192,9 +192,8 @@ class SpoolFile:
 
 def create(path: Path, reserve: int) -> SpoolFile:
     """A new file whose reserve is allocated. Raises OSError where it cannot be; nothing is left then."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    descriptor = create_locked(path)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         allocate(descriptor, reserve)
         os.fsync(descriptor)
         sync_folder(path.parent)
@@ -207,17 +206,8 @@ def create(path: Path, reserve: int) -> SpoolFile:
 
 def take(path: Path, reserve: int = 0) -> SpoolFile | None:
     """The file of a worker that no longer holds it, read to its end; None while somebody holds it, or it is gone."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    if not _still_there(path, descriptor):
-        os.close(descriptor)
+    descriptor = take_free(path)
+    if descriptor is None:
         return None
     found = scan(descriptor)
     waiting = [entry for entry in found.entries if entry.head.state is State.WAITING]
@@ -252,13 +242,3 @@ def _write(descriptor: int, data: bytes, offset: int) -> None:
         if written == 0:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         view, offset = view[written:], offset + written
-
-
-def _still_there(path: Path, descriptor: int) -> bool:
-    """Whether the name still means the file that is locked; who held it before may have removed or renamed it."""
-    held = os.fstat(descriptor)
-    try:
-        named = path.stat()
-    except FileNotFoundError:
-        return False
-    return (held.st_dev, held.st_ino) == (named.st_dev, named.st_ino)

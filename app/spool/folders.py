@@ -9,6 +9,7 @@ from pathlib import Path
 
 from app.model.errors import ResourceExhausted
 from app.spool.file import KEPT_SUFFIX, SpoolFile, allocate, create, sync_folder, take
+from app.store.locked_file import named_files
 from app.store.place import Place
 
 _LINK = "elsewhere-"
@@ -39,7 +40,7 @@ def folders(place: Place) -> list[Path]:
 def files(folder: Path) -> Iterator[Path]:
     """The spool files in a folder, those set aside too."""
     if folder.is_dir():
-        yield from sorted(path for path in folder.iterdir() if not path.name.startswith(_LINK) and path.is_file())
+        yield from sorted(path for path in named_files(folder) if not path.name.startswith(_LINK) and path.is_file())
 
 
 def replayable(place: Place) -> Iterator[Path]:

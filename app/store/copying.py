@@ -18,6 +18,7 @@ import anyio
 
 from app.model.errors import Refused, ResourceExhausted
 from app.store.apart import apart
+from app.store.locked_file import still_there
 from app.store.place import Place
 
 LOOK_EVERY_S = 0.2
@@ -68,18 +69,10 @@ def part_file(target: Path) -> Iterator[PartFile]:
         try:
             yield part
         finally:
-            if _same(path, descriptor):
+            if still_there(path, descriptor):
                 path.unlink()
     finally:
         os.close(descriptor)
-
-
-def _same(path: Path, descriptor: int) -> bool:
-    """Whether the name still means our file: once finished, it is another's who makes one now."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
 
 
 def sync_folder(folder: Path) -> None:
