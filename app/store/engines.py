@@ -1,15 +1,21 @@
 """Two engines on one file: a writing one with a single connection, and a reading one that cannot write."""
 
+import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from sqlalchemy import URL, event
+from sqlalchemy import URL, Connection, event
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import StaticPool
 
 from app.store import library
+from app.store.faults import Fault, classify
 from app.store.place import APPLICATION_ID, Place
 
 BUSY_TIMEOUT_MS = 30_000
+_CLOSE_LOOKS_MS = 53  # of one wait for the lock: SQLite's first six looks
 WAL_LIMIT = 64 * 2**20
 
 _WRITER_PRAGMAS = (
@@ -43,14 +49,32 @@ def writing_engine(place: Place, busy_timeout_ms: int = BUSY_TIMEOUT_MS, *, upgr
     engine = create_async_engine(_url(place), poolclass=StaticPool)
     patience = f"PRAGMA busy_timeout={busy_timeout_ms}"
     more = [f"PRAGMA wal_autocheckpoint={_autocheckpoint()}", *(_UPGRADE_PRAGMAS if upgrades else ())]
-    _configure(engine, (patience, *_WRITER_PRAGMAS, *more), "BEGIN IMMEDIATE")
+    pragmas = (patience, *_WRITER_PRAGMAS, *more, f"PRAGMA busy_timeout={_CLOSE_LOOKS_MS}")
+    _configure(engine, pragmas, partial(_begin_writing, patience_s=busy_timeout_ms / 1000))
     return engine
+
+
+def _begin_writing(connection: Connection, patience_s: float) -> None:
+    """Take the write lock, or raise when it could not be had for so long.
+
+    SQLite looks for the lock after 1, 2, 5, 10, 15 and 20 ms, and later every 100 ms only. Beside three busy writers
+    some wait then took more than 2.5 s in every fourth minute. So it is asked for short waits, again and again.
+    """
+    end_s = time.monotonic() + patience_s
+    while True:
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        except DBAPIError as error:
+            if classify(error) is not Fault.BUSY or time.monotonic() >= end_s:
+                raise
+        else:
+            return
 
 
 def reading_engine(place: Place) -> AsyncEngine:
     """Up to eight connections; each transaction is one snapshot and takes no lock that a writer would wait for."""
     engine = create_async_engine(_url(place), pool_size=2, max_overflow=6)
-    _configure(engine, _READER_PRAGMAS, "BEGIN")
+    _configure(engine, _READER_PRAGMAS, lambda connection: connection.exec_driver_sql("BEGIN"))
     return engine
 
 
@@ -64,7 +88,7 @@ def _autocheckpoint() -> int:
     return 1000 if library.is_fixed() else 0
 
 
-def _configure(engine: AsyncEngine, pragmas: tuple[str, ...], begin: str) -> None:
+def _configure(engine: AsyncEngine, pragmas: tuple[str, ...], begin: Callable[[Connection], object]) -> None:
     def connected(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # the driver's own BEGIN is DEFERRED and loses updates; ours is below
         cursor = connection.cursor()
@@ -73,8 +97,8 @@ def _configure(engine: AsyncEngine, pragmas: tuple[str, ...], begin: str) -> Non
             cursor.execute(pragma)
         cursor.close()
 
-    def begun(connection: Any) -> None:
-        connection.exec_driver_sql(begin)
+    def begun(connection: Connection) -> None:
+        begin(connection)
 
     event.listen(engine.sync_engine, "connect", connected)
     event.listen(engine.sync_engine, "begin", begun)

@@ -2,6 +2,7 @@
 
 import math
 import os
+import shutil
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable
@@ -30,6 +31,8 @@ from app.store.writer import Operation, Writer
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+_WAL_INDEX_BYTES = 32 * 2**10  # what SQLite allocates of it at a time
 
 
 def wall_ms() -> int:
@@ -106,7 +109,7 @@ async def open_store(
             os.close(os.open(place.path, os.O_CREAT | os.O_RDWR, 0o600))
         places.opened(place)
         try:
-            store_id, epoch = await _prepare(reading, writing, now_ms)
+            store_id, epoch = await _prepare(place, reading, writing, now_ms)
             between = None if library.is_fixed() else partial(checkpoint, writing, place)
             watch = Watch(place)
             writer = Writer(writing, now_ms, patient=patient, on_trouble=on_trouble, guard=watch.check, between=between)
@@ -124,14 +127,22 @@ async def open_store(
             await writing.dispose()
 
 
-async def _prepare(reading: AsyncEngine, writing: AsyncEngine, now_ms: Callable[[], int]) -> tuple[str, int]:
+async def _prepare(
+    place: Place, reading: AsyncEngine, writing: AsyncEngine, now_ms: Callable[[], int]
+) -> tuple[str, int]:
     """The store's id and epoch. A store that has our schema is only read, so that a busy one can still be looked at."""
     with anyio.CancelScope(shield=True):
         try:
             found = await _look(reading) or await _make(writing, now_ms())
         except DBAPIError as error:
-            raise as_error(classify(error), error) from error
+            raise as_error(_full_or(classify(error), place), error) from error
     return found
+
+
+def _full_or(fault: Fault, place: Place) -> Fault:
+    """SQLite's plain "disk I/O error" is also what it says when a full disk has no room for the index of the WAL."""
+    no_room = fault is Fault.IO and shutil.disk_usage(place.path.parent).free < _WAL_INDEX_BYTES
+    return Fault.FULL if no_room else fault
 
 
 async def _look(reading: AsyncEngine) -> tuple[str, int] | None:

@@ -22,9 +22,10 @@ KILLS = int(os.environ.get("IMPORT_KILLS", "8"))
 CHILD = """
 import sys
 from app.intake import chunks
-from app.store import engines
+from app.store import store
 chunks.ROWS = 20
-engines._WRITER_PRAGMAS = ("PRAGMA busy_timeout=200", *engines._WRITER_PRAGMAS[1:])
+patient = store.writing_engine
+store.writing_engine = lambda place, _busy_timeout_ms: patient(place, 200)
 from worker.cli import call
 sys.exit(call(sys.argv[1:]))
 """

@@ -16,7 +16,7 @@ from tests.integration.store import raw
 from tests.integration.store.kit import in_store, make, note, run
 
 WRITER = {
-    "busy_timeout": 30_000, "journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "mmap_size": 0,
+    "busy_timeout": 53, "journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "mmap_size": 0,
     "journal_size_limit": 64 * 2**20, "temp_store": 2, "trusted_schema": 0, "secure_delete": 2, "query_only": 0,
 }  # fmt: skip
 READER = {"busy_timeout": 30_000, "query_only": 1, "mmap_size": 0, "temp_store": 2, "trusted_schema": 0}
