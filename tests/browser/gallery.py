@@ -72,8 +72,10 @@ async def _one(at: Filled, number: int) -> None:
 
 
 async def _beat(at: Filled) -> None:
+    from app.gates.health import Found, note_health
     from app.leasing.workers import renew
 
+    await at.store.write(note_health, Found(at.worker, "http://server:30000/v1", None))
     await at.store.write(renew, at.worker)
 
 
