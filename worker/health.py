@@ -4,11 +4,13 @@ import anyio
 
 from app.gates.health import Found, note_health
 from app.model.ids import WorkerId
+from app.progress.display import visible
 from app.store.store import Store
 from worker.pool import Pool, Server
 from worker.spooling import TROUBLE
 
 LOOK_S = 1.0
+LONGEST = 500  # characters of a reason
 
 
 async def tell_health(store: Store, worker: WorkerId, pool: Pool) -> None:
@@ -23,7 +25,8 @@ async def tell_health(store: Store, worker: WorkerId, pool: Pool) -> None:
 
 
 def _found(worker: WorkerId, server: Server) -> Found:
-    return Found(worker, server.endpoint.base_url, None if server.is_well() else server.trouble)
+    trouble = None if server.is_well() else visible(server.trouble)[:LONGEST]  # a server's words hold anything
+    return Found(worker, server.endpoint.base_url, trouble)
 
 
 async def _tell(store: Store, now: Found) -> bool:

@@ -78,7 +78,8 @@ async def _leave_one(tx: Tx, asked: Leave) -> bool:
     )
     if asked.state == "stopped":
         await tx.run(statements.release_all(), {"worker": asked.worker})
-    await events.note(tx, f"worker_{asked.state}", worker=asked.worker)
+    if moved or asked.state == "stopped":
+        await events.note(tx, f"worker_{asked.state}", worker=asked.worker)
     return moved == 1
 
 

@@ -3,15 +3,20 @@
 import json
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import anyio
 from playwright.sync_api import sync_playwright
+from sqlalchemy import text
 
+from app.gates.health import Found, note_health
+from app.leasing.workers import renew
 from app.model.lease import Cause, Settle
 from app.model.verdicts import Verdict
 from app.store.store import wall_ms
+from app.store.transaction import Tx
 from tests.browser.conftest import CHROMIUM, FLAGS
 from tests.support.dashboard import Dashboard, dashboard
 from tests.support.filled import LOST, Filled, chat, filled
@@ -72,9 +77,19 @@ async def _one(at: Filled, number: int) -> None:
 
 
 async def _beat(at: Filled) -> None:
-    from app.leasing.workers import renew
-
+    """The worker began with the run, and its next beats have come: taking the pictures may take minutes."""
+    await at.store.write(_date, (at.clock.ms - 250 * STEP_MS, at.clock.ms))
+    await at.store.write(note_health, Found(at.worker, "http://server:30000/v1", None))
+    at.clock.ms += 10 * 60_000
     await at.store.write(renew, at.worker)
+
+
+async def _date(tx: Tx, several: Sequence[tuple[int, int]]) -> list[None]:
+    for began_ms, now_ms in several:
+        await tx.run(text("UPDATE worker SET started_ms = :began"), {"began": began_ms})
+        seen = "UPDATE endpoint SET first_seen_ms = :began, last_seen_ms = :now"
+        await tx.run(text(seen), {"began": began_ms, "now": now_ms})
+    return [None] * len(several)
 
 
 def _prompts() -> list[str]:

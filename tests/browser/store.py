@@ -8,8 +8,12 @@ from pathlib import Path
 import anyio
 from sqlalchemy import text
 
+from app.gates.evaluating import Look, evaluate
+from app.gates.health import Found, note_health
+from app.gates.soundness import Verified, note_verified
 from app.leasing.holds import HoldKind, HoldRequest, hold
 from app.leasing.workers import renew
+from app.model.lease import Cause
 from app.model.verdicts import Verdict
 from app.store.store import wall_ms
 from app.store.transaction import Tx
@@ -104,3 +108,52 @@ def prompts_file(folder: Path, count: int) -> Path:
     lines = [json.dumps({"sample_id": f"p{number}", "prompt": f"question {number}"}) for number in range(count)]
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+LONG_NAME = "A_dataset.with-the-longest-name-that-there-may-be." + "x" * 49 + "z"  # a hundred characters
+SCRIPTS = (
+    "\u65e5\u672c\u8a9e\u306e\u8cea\u554f\u3067\u3059\u3002" * 40,
+    "\u0627\u0643\u062a\u0628 \u0628\u0631\u0646\u0627\u0645\u062c\u0627 " * 40,
+    "\u0939\u093f\u0928\u094d\u0926\u0940 " * 60 + "\U0001f9ee" * 30,
+    "w" * 3000,
+)
+
+
+def troubled(folder: Path) -> None:
+    """A dataset with the longest name, texts of all scripts, and every alarm that time triggers."""
+    apart(_troubled, folder)
+
+
+async def _troubled(folder: Path) -> None:
+    async with filled(folder / "t.db") as at:
+        at.watched = True
+        at.clock.ms = wall_ms() - 40 * 3_600_000
+        await at.dataset(LONG_NAME, 160, prompts=SCRIPTS)
+        await at.answer_next(LONG_NAME, *[chat(f"{text}</think>{text}") for text in SCRIPTS], *map(thought, range(110)))
+        at.clock.ms = wall_ms() - 20 * 60_000
+        for cause in (Cause.REJECTED, Cause.TIMED_OUT, Cause.SERVER_ERROR):
+            (lease,) = await at.claim(1, LONG_NAME)
+            await at.fail(lease, cause)
+        await at.answer_next(LONG_NAME, LOST[Verdict.LEAKED], LOST[Verdict.TRUNCATED])
+        await at.claim(3, LONG_NAME)
+        dataset = await at.dataset("held", 30)
+        await at.answer_next("held", *[LOST[Verdict.MISSING]] * 2)
+        await at.store.write(hold, HoldRequest(dataset, HoldKind.PERSON, "\u4e00" * 120 + " " + "w" * 200))
+        await at.store.write(_spoil, None)
+        await at.store.write(
+            note_health, Found(at.worker, f"http://{'gpu-' * 30}.example:30000/v1", "it refuses " * 20)
+        )
+        at.clock.ms = wall_ms() - 2_000
+        await at.store.write(renew, at.worker)
+        await at.store.write(note_verified, Verified(12_345, full=True, seq=1))
+        await at.store.write(evaluate, Look("worker 1", (2**29, 2**40)))
+
+
+async def _spoil(tx: Tx, items: Sequence[None]) -> list[None]:
+    """Long names of a worker, a sample and a model, and counters that do not add up."""
+    await tx.run(text("UPDATE worker SET name = :name, host = :host"), {"name": "gpu-" * 30, "host": "h" * 120})
+    await tx.run(text("UPDATE endpoint SET model = :model"), {"model": "moonshotai/" + "Kimi-K2.5-" * 20})
+    for table in ("sample", "job"):
+        await tx.run(text(f"UPDATE {table} SET sample_id = :name WHERE id = 2"), {"name": "\u8cea\u554f-" + "y" * 200})
+    await tx.run(text("UPDATE counter SET n = n + 1 WHERE metric = 'state:done' AND dataset_id = 2"))
+    return [None] * len(items)

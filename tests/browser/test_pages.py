@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import Opener, serving, until
-from tests.browser.store import HOSTILE, LONG, everything, hostile
+from tests.browser.store import HOSTILE, LONG, LONG_NAME, everything, hostile, troubled
 from tests.support.dashboard import TOKEN, Dashboard, dashboard
 
 PAGES = (
@@ -17,11 +17,26 @@ PAGES = (
     "/datasets/B1_glaive/reparse", "/workers", "/alerts", "/exports?dataset=B1_glaive", "/login",
 )  # fmt: skip
 
+_LONGEST = f"/datasets/{LONG_NAME}"
+WORST = (
+    "/", "/datasets", _LONGEST, f"{_LONGEST}/samples?sort=order", f"{_LONGEST}/samples?state=failed",
+    f"{_LONGEST}/samples/s1", f"{_LONGEST}/samples/s4", f"{_LONGEST}/retry?state=failed", f"{_LONGEST}/reparse",
+    "/workers", "/alerts", f"/exports?dataset={LONG_NAME}",
+)  # fmt: skip
+
 
 @pytest.fixture(scope="module")
 def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
     folder = tmp_path_factory.mktemp("full")
     everything(folder)
+    with serving(folder) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def worst(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
+    folder = tmp_path_factory.mktemp("worst")
+    troubled(folder)
     with serving(folder) as running:
         yield running
 
@@ -55,6 +70,17 @@ def test_no_page_has_a_serious_finding(full: Dashboard, window: Opener, scheme: 
 
 def _open_all(page: Any) -> None:
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_is_cut_where_names_are_long_and_all_is_wrong(worst: Dashboard, window: Opener, width: int) -> None:
+    view = window(worst, viewport={"width": width, "height": 740})
+    wider = {}
+    for path in (*WORST, view.open(WORST[3]).locator("[data-line]").nth(1).get_attribute("href")):
+        found = view.open(path).evaluate("document.documentElement.scrollWidth")
+        if found > width:
+            wider[path] = found
+    assert wider == {}
 
 
 @pytest.mark.parametrize("width", [360, 700, 780, 1000, 1120])

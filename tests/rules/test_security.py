@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+HEALTH = "tests/integration/worker/test_health.py"
 TROUBLE, CREATION = "tests/acceptance/test_endpoint_trouble.py", "tests/integration/store/test_creation.py"
-DOORS, LIMITS, ACTIONS, EXPORTS = (
-    f"tests/integration/web/test_{name}.py" for name in ("doors", "limits", "actions", "exports")
+DOORS, LIMITS, ACTIONS, EXPORTS, LANDING = (
+    f"tests/integration/web/test_{name}.py" for name in ("doors", "limits", "actions", "exports", "landing")
 )
 
 TESTED = {
@@ -28,6 +29,7 @@ TESTED = {
     "S5 writes from other sites": [
         (DOORS, "test_a_write_from_another_site_is_refused"),
         (LIMITS, "test_a_trusted_origin_may_send_changes"),
+        (LANDING, "test_anything_else_leads_to_the_overview"),
     ],
     "S6 no CORS": [(LIMITS, "test_no_page_asks_for_anything_elsewhere_or_lets_others_ask")],
     "S7 stored text is shown and never obeyed": [
@@ -51,6 +53,7 @@ TESTED = {
     ],
     "S12 secrets are found nowhere": [
         (TROUBLE, "test_the_key_is_found_nowhere_in_the_store"),
+        (HEALTH, "test_a_server_that_refuses_is_told_of_without_our_key_and_again_when_it_is_up"),
         ("tests/acceptance/test_preflight.py", "test_probe_does_not_show_the_key_that_a_server_echoes"),
         ("tests/unit/worker/test_fingerprint.py", "test_secrets_are_never_kept"),
         ("tests/unit/worker/test_endpoint_url.py", "test_a_secret_in_a_url_is_refused_and_not_repeated"),

@@ -1,17 +1,23 @@
 """A worker tells the store which of its servers may be asked, and why one may not."""
 
 import json
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import anyio
 import pytest
 from sqlalchemy import text
 
+from app.leasing.workers import Registration, register
 from app.model.exits import Exit
 from app.store.store import Store, open_store
 from tests.integration.store.kit import run
 from tests.integration.worker.test_running import Lines, against, beside, models, settings
 from tests.support.product import Product
+from worker.endpoint import Endpoint
+from worker.health import LONGEST, tell_health
+from worker.pool import Pool, Server
+from worker.pressure import Pressure
 from worker.supervisor import run_worker
 
 KEY = "sk-canary-4711"
@@ -72,3 +78,24 @@ async def _second_prompt_when_told(product: Product, said: list[Any]) -> None:
         while len(said) < 2:  # noqa: ASYNC110 - the fact is the other task's
             await anyio.sleep(0.05)
     await anyio.to_thread.run_sync(product.import_prompts, "two", ["another"])
+
+
+def test_words_of_a_server_that_no_store_takes_are_told_all_the_same(product: Product) -> None:
+    product.import_prompts("one", ["question"])
+
+    async def work() -> list[tuple[Any, ...]]:
+        server = Server(cast("Endpoint", SimpleNamespace(base_url="http://server/v1")), Pressure.open(1))
+        server.trouble = "k\udcff\0" + "x" * 2000
+        said: list[tuple[Any, ...]] = []
+        async with open_store(str(product.db)) as store:
+            worker = await store.write(register, Registration("u", "w", "h", 1, "b", "0", slots=1, ttl_ms=60_000))
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(tell_health, store, worker, Pool([server], 1))
+                with anyio.fail_after(30):
+                    while not said:
+                        said.extend(await told(store))
+                        await anyio.sleep(0.01)
+                tasks.cancel_scope.cancel()
+        return said
+
+    assert run(work) == [(0, ("k\\udcff\\x00" + "x" * 2000)[:LONGEST])]
