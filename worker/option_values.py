@@ -10,11 +10,12 @@ _SIZES = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 # The formats of app.intake and the presets of app.export, spelled out so that help imports nothing heavy.
 FORMATS = (
-    "auto", "own", "messages", "prompt", "sharegpt", "specforge", "glaive", "glaive_functions", "opencodeinstruct", "magicoder",
+    "auto", "own", "messages", "prompt", "sharegpt", "specforge", "glaive", "glaive_functions", "opencodeinstruct",
+    "magicoder",
     "alpaca", "query", "pairs", "ultrachat", "mt_bench", "swe_agent", "swe_agent_history", "openai_batch",
     "raw_responses", "openai_batch_result", "curator", "full",
 )  # fmt: skip
-PRESETS = ("run_inference", "messages", "specforge", "inline_think", "sharegpt", "specforge", "openai_batch", "full")
+PRESETS = ("run_inference", "messages", "specforge", "inline_think", "sharegpt", "openai_batch", "full")
 
 
 def seconds(text: str) -> float:
