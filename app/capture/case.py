@@ -91,8 +91,6 @@ def reading_line(case: Case, reading: Reading) -> bytes:
     """A reading as one line; half a surrogate pair stands as its escape."""
     row: Object = {} if case.id is None else {"id": case.id}
     row |= _columns(reading) | {"flags": sorted(reading.flags)}
-    if reading.loss_flags:
-        row["loss_flags"] = sorted(reading.loss_flags)
     if reading.parts is not None:
         row["rejoin"] = list(reading.parts)
     if len(reading.choices) > 1:

@@ -153,13 +153,13 @@ def _same_question(row: Row, sample: Any) -> bool:
 
 
 def _note(taken: Taken, row: Row, result: Result, state: str, *, fresh: bool) -> None:
-    verdict = result.reading.verdict
+    verdict, flags = result.reading.verdict, result.reading.flags | result.reading.loss_flags
     taken.verdicts.append(verdict)
     if not fresh:
         taken.filled.append(row)
     if verdict not in WHOLE:
         now = JobState.DONE if result.readable else state
-        taken.uncaptured.append(uncaptured(row.line, _name(row), verdict, sorted(result.reading.flags), now))
+        taken.uncaptured.append(uncaptured(row.line, _name(row), verdict, sorted(flags), now))
 
 
 def _place(sample: Any) -> str:
