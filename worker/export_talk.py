@@ -25,6 +25,7 @@ class Talk:
         self._as_json = as_json
         self.allow_incomplete = allow_incomplete
         self._asked_for_captured = asked_for_captured
+        self._warned = False  # of what a preset's reader loses: once, however many datasets
 
     def listener(self, request: "ExportRequest") -> "Listener":
         """Numbers first; then, in a terminal, how far it is."""
@@ -36,7 +37,8 @@ class Talk:
             for line in _account(census, foreseen):
                 self._say(line)
             warning = SHAPES[request.preset].warning
-            if warning is not None:
+            if warning is not None and not self._warned:
+                self._warned = True
                 self._say(f"warning: {warning}")
 
         def on_resume(rows: int) -> None:

@@ -176,7 +176,13 @@ def _call(call: Line) -> Line:
 
 _DROPS = (
     "SpecForge renders these rows by the model's chat template, and Kimi's template drops reasoning_content of "
-    "finished turns: with it, a drafter trains without reasoning. Use --preset inline_think there."
+    "finished turns: with it, a drafter trains without reasoning. Use --preset tokens or --preset text there."
+)
+
+_HISTORY = (
+    "The answer stands in `completion`, and `messages` is what was before it: a trainer that knows `messages` alone "
+    "trains on the history without any answer. For TRL rename `messages` to `prompt`; for axolotl and NeMo use "
+    "--preset inline_think."
 )
 
 SHAPES: dict[Preset, Shape] = {
@@ -185,7 +191,7 @@ SHAPES: dict[Preset, Shape] = {
         _run_inference,
         ("tool_calls", "replica"),
     ),
-    Preset.MESSAGES: Shape(("id", "messages", "completion", "tools"), _messages),
+    Preset.MESSAGES: Shape(("id", "messages", "completion", "tools"), _messages, warning=_HISTORY),
     Preset.SPECFORGE: Shape(("id", "conversations", "status"), _specforge, ("tools",), _DROPS),
     Preset.INLINE_THINK: Shape(("id", "conversations"), _inline_think),
     Preset.SHAREGPT: Shape(("id", "conversations"), _sharegpt),

@@ -1,6 +1,7 @@
 """The files of an export: written beside their place, made durable, read back, and only then given their names."""
 
 import fcntl
+import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,7 +11,7 @@ from typing import BinaryIO
 
 from app.export.disk import CHUNK, disk_errors, sync_folder, write_durably
 from app.export.hashing import Piece, Written
-from app.export.naming import MOST_SHARDS, finals, part_of, shard_part, shard_parts, shards
+from app.export.naming import MOST_SHARDS, finals, manifest_of, part_of, shard_part, shard_parts, shards
 from app.export.pieces import Shards, Single, first_bytes
 from app.export.reading_back import read_back
 from app.export.request import ExportRequest, Format, Packing
@@ -35,10 +36,27 @@ def refuse_target(request: ExportRequest) -> None:
         raise NotFound(f"{request.target.parent} is no folder, so nothing can be exported to it. Create it first.")
     if request.target.is_dir():
         raise Refused(f"{request.target} is a folder. Name a file with --output.")
-    ours = [request.target] if request.shard_size is None else shards(request.target)
-    for path in (*ours, request.manifest_path):
+    sharded = request.shard_size is not None
+    there = list(shards(request.target)) if sharded else [request.target]
+    for path in (*there, manifest_of(request.target) if request.manifest else None):
         if path is not None and path.exists() and not request.overwrite:
             raise Refused(f"{path} exists. --overwrite replaces it, --output names another file.")
+    foreign = sorted(set(there) - listed(request.target)) if sharded else []
+    if foreign:
+        raise Refused(
+            f"{foreign[0]} exists, and no manifest of {request.target.name} lists it: who reads all shards would read "
+            "it too. Remove it, or name another file with --output."
+        )
+
+
+def listed(target: Path) -> set[Path]:
+    """The files of the export that lies there, as its manifest lists them: what a newer one replaces, and no others."""
+    try:
+        said = json.loads(manifest_of(target).read_bytes())
+        names = [said["file"]] if said["shards"] is None else [one["file"] for one in said["shards"]]
+        return {target.with_name(name) for name in names if name == Path(name).name}
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
 
 
 class Part:
@@ -154,15 +172,14 @@ class Part:
         self._name(written, [path for path, has in self._placing(written) if not has])
 
     def _name(self, written: Written, waiting: list[Path]) -> None:
+        places = self._finals(written)
+        for old in listed(self._target) - set(places):
+            old.unlink(missing_ok=True)  # of another count: who reads all of them would read two exports
         if self._request.manifest_path is not None:
             self._request.manifest_path.unlink(missing_ok=True)
-        places = self._finals(written)
         for part, place in zip(self._parts(written), places, strict=True):
             if place in waiting:
                 part.replace(place)
-        if self._request.shard_size is not None:
-            for old in [path for path in shards(self._target) if path not in places]:
-                old.unlink()  # of another count: who reads all of them would read two exports
         self._placed = True
         sync_folder(self._target.parent)
 

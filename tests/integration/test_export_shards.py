@@ -180,13 +180,28 @@ async def test_shards_are_replaced_on_a_word_only_and_none_of_another_count_stay
     async with filled(tmp_path / "t.db") as at:
         await eleven(at)
         await export_dataset(at.store, ExportRequest("d", target, shard_size=3))
-        manifest_of(target).unlink()
         with pytest.raises(Refused, match=r"d-00000-of-00003\.jsonl exists"):
             await export_dataset(at.store, ExportRequest("d", target, shard_size=5))
         await export_dataset(at.store, ExportRequest("d", target, shard_size=5, overwrite=True))
-    assert names(tmp_path) == [
-        "d-00000-of-00002.jsonl", "d-00001-of-00002.jsonl", "d.jsonl.manifest.json"
-    ]  # fmt: skip
+        assert names(tmp_path) == [
+            "d-00000-of-00002.jsonl", "d-00001-of-00002.jsonl", "d.jsonl.manifest.json"
+        ]  # fmt: skip
+        await export_dataset(at.store, ExportRequest("d", target, overwrite=True))
+        assert names(tmp_path) == ["d.jsonl", "d.jsonl.manifest.json"]
+        await export_dataset(at.store, ExportRequest("d", target, shard_size=9, overwrite=True))
+    assert names(tmp_path) == ["d-00000-of-00001.jsonl", "d.jsonl.manifest.json"]
+
+
+async def test_a_shard_that_no_manifest_lists_is_neither_replaced_nor_mixed_in(tmp_path: Path) -> None:
+    """It may be somebody's: published datasets are called like that."""
+    target, other = tmp_path / "d.jsonl", tmp_path / "d-00003-of-00004.jsonl"
+    other.write_text("somebody's\n")
+    async with filled(tmp_path / "t.db") as at:
+        await eleven(at)
+        with pytest.raises(Refused, match=r"no manifest of d\.jsonl lists it"):
+            await export_dataset(at.store, ExportRequest("d", target, shard_size=3, overwrite=True))
+        await export_dataset(at.store, ExportRequest("d", target, overwrite=True))
+    assert other.read_text() == "somebody's\n"
 
 
 async def test_without_resume_unfinished_shards_go(tmp_path: Path) -> None:

@@ -99,3 +99,27 @@ def eagle(row: dict[str, Any]) -> list[dict[str, str]]:
     if [turn["role"] for turn in turns] != [("user", "assistant")[place % 2] for place in range(len(turns))]:
         raise ReaderError("turns do not alternate")
     return turns
+
+
+def trl(row: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """(not trained on, trained on): a row with `prompt` is a pair, any other is the whole of its `messages`."""
+    if "prompt" in row:
+        return row["prompt"], row["completion"]
+    return [], row["messages"]
+
+
+def specforge_messages(row: dict[str, Any], parser: str) -> list[dict[str, Any]]:
+    """What SpecForge hands to the chat template: the keys that its parser knows; other columns become variables."""
+    keys = {"role", "content", "tool_calls"} | ({"reasoning_content"} if parser == "thinking" else set())
+    assert set(row) <= {"id", "conversations", "tools", "status"}
+    return [{key: value for key, value in turn.items() if key in keys} for turn in row["conversations"]]
+
+
+def llama_factory(row: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
+    """`formatting: sharegpt` with the tags role and content: a system turn first, then user and assistant in turn."""
+    turns = row["conversations"]
+    system = turns[0]["content"] if turns[0]["role"] == "system" else ""
+    turns = turns[1:] if turns[0]["role"] == "system" else turns
+    if [turn["role"] for turn in turns] != ["user", "assistant"] * (len(turns) // 2):
+        raise ReaderError("skipped as abnormal")
+    return system, turns
