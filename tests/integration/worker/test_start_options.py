@@ -13,6 +13,7 @@ from tests.support.typed import typed
         ("--lease-ttl", "999ms", "below 1s a worker that is only busy would be taken for dead"),
         ("--request-timeout", "0", "no answer comes within 100ms"),
         ("--stall-timeout", "0s", "no stream is as even"),
+        ("--backup-age", "59s", "the shortest is 1m; 0 is for ever"),
         ("--max-body", "0", "no answer fits into less than 1KiB"),
     ],
 )
