@@ -44,7 +44,7 @@ class Answered:
             content=decode_text(row.text_form, row.content),
             finish_reason=row.finish_reason,
             usage=usage_of(response, row.form, body),
-            tool_calls=None if row.tool_calls is None else tool_calls_of(response, row.form, body),
+            tool_calls=None if row.tool_calls is None else tool_calls_of(row.form, body),
             replica=row.replica if self.replicated else None,
             stored=Stored(response=response, body=body, **{name: getattr(row, name) for name in _STORED}),
         )

@@ -28,3 +28,4 @@ class Draft:
     named: dict[str, Json] | None = None  # what holds the row's id, where that is not the row itself
     prompt_elsewhere: bool = False  # the row holds an answer alone
     settings: dict[str, Json] | None = None  # keys of the request that this row overrides
+    followups: tuple[Turn, ...] = ()  # what the user says after each answer, where the row has no answers

@@ -155,6 +155,7 @@ class _Import:
             self._dataset,
             self._source,
             self._target.rank,
+            self._target.config,
             rows,
             self._matched,
             self._rows,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.leasing import statements_settling
+from app.leasing.conversations import go_back_to_standing
 from app.leasing.failure_groups import group_of
 from app.model.ids import JobId
 from app.model.lease import Failure, Lease, Settle
@@ -95,6 +96,15 @@ async def stand_in(tx: Tx, job: JobId) -> bool:
         return False
     if row.accepted_seq is None:
         await tx.run(statements_settling.accept_response(), {"response": row.id, "at_seq": await tx.seq()})
+    if row.turns > 1:
+        if row.accepted_seq is None:
+            return False  # one answer is no conversation, and nobody knows what it was asked after
+        facts = await go_back_to_standing(tx, job)
+        return await tx.run(statements_settling.promote(), {"job": job} | _named(facts)) == 1
     copied = ("verdict", "expected", "finish_reason", "reasoning_chars", "content_chars", "completion_tokens", "found")
-    facts = {f"to_{name}": getattr(row, name) for name in (*copied, "latency_ms", "preview")}
-    return await tx.run(statements_settling.promote(), {"job": job} | facts) == 1
+    facts = {name: getattr(row, name) for name in (*copied, "latency_ms", "preview")}
+    return await tx.run(statements_settling.promote(), {"job": job} | _named(facts)) == 1
+
+
+def _named(facts: dict[str, Any]) -> dict[str, Any]:
+    return {f"to_{name}": value for name, value in facts.items()}

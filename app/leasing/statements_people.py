@@ -10,7 +10,9 @@ from sqlalchemy import (
     Select,
     Text,
     Update,
+    and_,
     bindparam,
+    case,
     delete,
     func,
     null,
@@ -28,6 +30,7 @@ from app.store.tables import (
     DATASET,
     HOLD,
     JOB,
+    READING,
     RESPONSE,
 )
 
@@ -113,6 +116,28 @@ def retryable() -> Select[Any]:
     return select(*groups, *counts).where(*_chosen(), in_order).group_by(*groups)
 
 
+def _from_turn() -> ColumnElement[int]:
+    """Where a conversation begins anew: at the first turn of a chosen verdict, else at its first one.
+
+    One that never came to its end goes on where it was.
+    """
+    newest = select(func.max(READING.c.seq)).where(READING.c.response_id == RESPONSE.c.id).correlate(RESPONSE)
+    accepted = and_(RESPONSE.c.job_id == JOB.c.id, RESPONSE.c.accepted_seq.is_not(None))
+    first_chosen = (
+        select(func.min(RESPONSE.c.turn))
+        .join(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == newest.scalar_subquery()))
+        .where(
+            accepted,
+            RESPONSE.c.superseded_seq.is_(None),
+            READING.c.verdict.in_(bindparam("verdicts", expanding=True)),
+        )
+        .correlate(JOB)
+        .scalar_subquery()
+    )
+    came_to_its_end = select(RESPONSE.c.id).where(accepted).correlate(JOB).exists()
+    return case((JOB.c.state == JobState.DONE, func.coalesce(first_chosen, 0)), (came_to_its_end, 0), else_=JOB.c.turn)
+
+
 @cache
 def retry() -> Update:
     """New attempts for the selected jobs in (after, until] of the order of import. The fence, `attempt`, stays."""
@@ -131,6 +156,7 @@ def retry() -> Update:
             deaths=0,
             cause=null(),
             params=func.coalesce(bindparam("to_params", type_=Text), JOB.c.params),
+            turn=case((JOB.c.turns == 1, 0), else_=_from_turn()),
         )
     )
 

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Integer, Select, and_, bindparam, func, literal_column, select
+from sqlalchemy import Integer, Select, and_, bindparam, case, func, literal_column, select
 
 from app.store.batch import batch_rows
 from app.store.tables import (
@@ -18,6 +18,7 @@ from app.store.tables import (
     RESPONSE,
     SAMPLE,
     TOKEN_IDS,
+    TURN,
     UNREAD,
     WORKER,
 )
@@ -56,6 +57,7 @@ def jobs() -> Select[Any]:
     return (
         select(
             JOB.c.id, JOB.c.dataset_id, JOB.c.sample_id, JOB.c.ordinal, JOB.c.replica, JOB.c.state, JOB.c.attempt,
+            JOB.c.turns, JOB.c.turn,
             JOB.c.cause, JOB.c.finished_ms, JOB.c.verdict, JOB.c.expected, JOB.c.finish_reason, JOB.c.reasoning_chars,
             JOB.c.content_chars, JOB.c.completion_tokens, JOB.c.latency_ms, JOB.c.preview, JOB.c.imported,
             SAMPLE.c.dataset_id.label("sample_dataset"), SAMPLE.c.sample_id.label("sample_name"),
@@ -83,7 +85,7 @@ def answers() -> Select[Any]:
     """The accepted responses of a page of jobs, with the facts of their current readings."""
     return (
         select(
-            RESPONSE.c.id, RESPONSE.c.job_id, RESPONSE.c.turn, RESPONSE.c.expected,
+            RESPONSE.c.id, RESPONSE.c.job_id, RESPONSE.c.turn, RESPONSE.c.expected, READING.c.found,
             (RESPONSE.c.received_ms - RESPONSE.c.requested_ms).label("latency_ms"),
             READING.c.seq, READING.c.verdict, READING.c.finish_reason, READING.c.reasoning_chars,
             READING.c.content_chars, READING.c.completion_tokens, READING.c.preview,
@@ -97,6 +99,19 @@ def answers() -> Select[Any]:
         )
         .order_by(RESPONSE.c.job_id, RESPONSE.c.turn)
     )  # fmt: skip
+
+
+@cache
+def turns() -> Select[Any]:
+    """From which answers the conversations of a page of jobs go on, and whether each is one of that job and turn."""
+    fits = and_(RESPONSE.c.job_id == TURN.c.job_id, RESPONSE.c.turn == TURN.c.turn)
+    return (
+        select(TURN.c.job_id, TURN.c.turn, TURN.c.response_id, case((fits, 1), else_=0).label("fits"))
+        .join(JOB, JOB.c.id == TURN.c.job_id)
+        .join(RESPONSE, RESPONSE.c.id == TURN.c.response_id)
+        .where(TURN.c.job_id > _AFTER, TURN.c.job_id <= _UNTIL, TURN.c.turn < JOB.c.turn)
+        .order_by(TURN.c.job_id, TURN.c.turn)
+    )
 
 
 @cache
