@@ -8,6 +8,7 @@ from typing import Any
 from app.capture import Form
 from app.leasing.claim import Prompt
 from app.model.config import DatasetConfig, sampling
+from app.model.conversation import as_sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def question(prompt: Prompt, default_model: str, dialect: Dialect) -> Question:
         settings["chat_template_kwargs"] = {"thinking": config.thinking, **_template_keys(settings)}
     if dialect.stream:
         settings |= {"stream": True, "stream_options": {"include_usage": True}}
-    body = {**settings, "messages": to_send(messages_of(prompt))}
+    body = {**settings, "messages": as_sent(messages_of(prompt))}
     if prompt.tools is not None:
         body["tools"] = json.loads(prompt.tools)
     canonical = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
@@ -100,16 +101,3 @@ def _template_keys(settings: dict[str, Any]) -> dict[str, Any]:
     """What a dataset's --extra or a row says to the chat template; it stands over --thinking."""
     said = settings.get("chat_template_kwargs")
     return said if isinstance(said, dict) else {}
-
-
-def to_send(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The history as the model should see it: earlier reasoning only inside the running tool loop.
-
-    Templates of thinking models drop the reasoning of finished turns; within a tool loop they need it.
-    """
-    users = [place for place, message in enumerate(messages) if message["role"] == "user"]
-    last_user = users[-1] if users else -1
-    return [
-        message if place > last_user else {key: value for key, value in message.items() if key != "reasoning_content"}
-        for place, message in enumerate(messages)
-    ]

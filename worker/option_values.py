@@ -14,7 +14,16 @@ FORMATS = (
     "alpaca", "query", "pairs", "ultrachat", "mt_bench", "swe_agent", "swe_agent_history", "openai_batch",
     "raw_responses", "openai_batch_result", "curator", "full",
 )  # fmt: skip
-PRESETS = ("run_inference", "messages", "specforge", "inline_think", "sharegpt", "openai_batch", "full")
+PRESETS = (
+    "run_inference",
+    "messages",
+    "specforge",
+    "specforge_turns",
+    "inline_think",
+    "sharegpt",
+    "openai_batch",
+    "full",
+)
 
 
 def seconds(text: str) -> float:

@@ -63,6 +63,7 @@ def manifest(
         "jobs": census.total,
         "replicated": census.replicated,
         "rows": written.rows,
+        "jobs_exported": walked.jobs,
         "file": _file_name(request.target),
         "packing": request.packing,
         "bytes": written.bytes,

@@ -2,14 +2,16 @@
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, fields
+from itertools import groupby
 from typing import Any
 
 from app.export import statements
 from app.export.body import tool_calls_of, usage_of
 from app.export.census import Census
+from app.export.conversations import whole
 from app.export.values import Exported, Stored
-from app.model.errors import UsageError
-from app.model.ids import EndpointId, ResponseId
+from app.leasing.conversations import worst_of
+from app.model.ids import ResponseId
 from app.model.verdicts import Verdict
 from app.store.codec import decode_text, unpack
 from app.store.store import Store
@@ -22,32 +24,42 @@ ROOMY_BYTES = 16 * 2**20  # stored bytes of one page; above it the next page is 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One accepted answer."""
+    """The accepted answer of one job; of a conversation its worst one, with the rows of all of them."""
 
     verdict: Verdict
     finish_reason: str | None
-    parser_version: int
-    endpoint: EndpointId | None
-    row: Any
+    rows: Sequence[Any]  # in the order of turns
     replicated: bool
 
+    @property
+    def sample_id(self) -> str:
+        return str(self.rows[-1].sample_id)
+
+    @property
+    def replica(self) -> int:
+        return int(self.rows[-1].replica)
+
     def exported(self) -> Exported:
-        """Its values for a line; only here the body is unpacked."""
-        row = self.row
-        response, body = ResponseId(row.id), unpack(row.codec, row.raw)
-        return Exported(
-            sample_id=row.sample_id,
-            messages=row.messages,
-            tools=row.tools,
-            params=row.params,
-            reasoning=decode_text(row.text_form, row.reasoning),
-            content=decode_text(row.text_form, row.content),
-            finish_reason=row.finish_reason,
-            usage=usage_of(response, row.form, body),
-            tool_calls=None if row.tool_calls is None else tool_calls_of(row.form, body),
-            replica=row.replica if self.replicated else None,
-            stored=Stored(response=response, body=body, **{name: getattr(row, name) for name in _STORED}),
-        )
+        """Its values for a line; only here the bodies are unpacked."""
+        turns = [_exported(row, self.replicated) for row in self.rows]
+        return turns[0] if self.rows[0].turns == 1 else whole(turns)
+
+
+def _exported(row: Any, replicated: bool) -> Exported:
+    response, body = ResponseId(row.id), unpack(row.codec, row.raw)
+    return Exported(
+        sample_id=row.sample_id,
+        messages=row.messages,
+        tools=row.tools,
+        params=row.params,
+        reasoning=decode_text(row.text_form, row.reasoning),
+        content=decode_text(row.text_form, row.content),
+        finish_reason=row.finish_reason,
+        usage=usage_of(response, row.form, body),
+        tool_calls=None if row.tool_calls is None else tool_calls_of(row.form, body),
+        replica=row.replica if replicated else None,
+        stored=Stored(response=response, body=body, **{name: getattr(row, name) for name in _STORED}),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +76,8 @@ async def answers(store: Store, census: Census, after: int = 0) -> AsyncIterator
     while after < census.last_ordinal:
         until = min(after + length, census.last_ordinal)
         rows = await _page(store, census, after, until)
-        yield Page([_answered(row, census) for row in rows], until)
+        jobs = groupby(rows, key=lambda row: (row.sample_id, row.replica))
+        yield Page([_answered(list(of_job), census) for _, of_job in jobs], until)
         after, length = until, next_length(length, _stored_bytes(rows))
 
 
@@ -88,16 +101,6 @@ def next_length(length: int, stored_bytes: int) -> int:
     return min(LARGEST_PAGE, length * 2) if stored_bytes < ROOMY_BYTES // 4 else length
 
 
-def _answered(row: Any, census: Census) -> Answered:
-    if row.turn > 0:
-        raise UsageError(
-            f"Sample {row.sample_id!r} was answered in several turns, which preset run_inference cannot hold."
-        )
-    return Answered(
-        verdict=Verdict(row.verdict),
-        finish_reason=row.finish_reason,
-        parser_version=row.parser_version,
-        endpoint=None if row.endpoint_id is None else EndpointId(row.endpoint_id),
-        row=row,
-        replicated=census.replicated,
-    )
+def _answered(rows: Sequence[Any], census: Census) -> Answered:
+    worst = worst_of(rows)
+    return Answered(Verdict(worst.verdict), worst.finish_reason, rows, census.replicated)

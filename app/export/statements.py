@@ -106,7 +106,7 @@ def answers() -> Select[Any]:
     )
     return (
         select(
-            JOB.c.sample_id, JOB.c.replica,
+            JOB.c.sample_id, JOB.c.replica, JOB.c.turns,
             SAMPLE.c.messages, SAMPLE.c.tools, SAMPLE.c.params,
             RESPONSE.c.id, RESPONSE.c.turn, RESPONSE.c.endpoint_id, RESPONSE.c.form, RESPONSE.c.expected,
             RESPONSE.c.profile, RESPONSE.c.raw_text_sent, RESPONSE.c.http_status, RESPONSE.c.content_type,

@@ -63,11 +63,15 @@ class Exported:
     tool_calls: list[Any] | None
     replica: int | None  # only where a sample is answered several times
     stored: Stored
+    turn: int | None = None  # of one generation of a conversation
+    generations: tuple["Exported", ...] = ()  # of a whole conversation: each with the history that it was asked with
+    script: str | None = None  # JSON: what a whole conversation was made of
 
     @property
     def name(self) -> str:
-        """One id a line: the sample's, with the replica's number where a sample has several."""
-        return self.sample_id if self.replica is None else f"{self.sample_id}#{self.replica}"
+        """One id a line: the sample's, with the numbers of replica and turn where there are several."""
+        replica = "" if self.replica is None else f"#{self.replica}"
+        return f"{self.sample_id}{replica}" if self.turn is None else f"{self.sample_id}{replica}@{self.turn}"
 
     @cached_property
     def body_value(self) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from app.export.census import IDS_LISTED, Census, LeftOut
+from app.export.conversations import rows_of
 from app.export.lines import line_of
 from app.export.pages import Answered, answers
 from app.export.presets import Preset
@@ -33,7 +34,8 @@ class Walked:
     """What a walk met. It grows by fixed amounts only: of ids that are left out, the first thousand are kept."""
 
     rows: int = 0
-    verdicts: Counter[Verdict] = field(default_factory=Counter)  # of the lines
+    jobs: int = 0  # that the rows are of; the counts below are of these
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
     finish_reasons: Counter[str | None] = field(default_factory=Counter)
     met: Counter[Verdict] = field(default_factory=Counter)  # of all accepted answers
     left: Counter[str] = field(default_factory=Counter)
@@ -81,41 +83,44 @@ async def write_lines(
     """The same without the account: as of an older seq, nobody knows any more what was not answered then."""
     walked = Walked() if walked is None else walked
     async for page in answers(store, census, after):
-        sink.write(line for answer in page.answers if (line := _take(walked, answer, taking)) is not None)
+        sink.write(line for answer in page.answers for line in _take(walked, answer, taking))
         await on_page(page.until)
     return walked
 
 
-def _take(walked: Walked, answer: Answered, taking: Taking) -> bytes | None:
+def _take(walked: Walked, answer: Answered, taking: Taking) -> list[bytes]:
+    """The lines of a job: one, more of a conversation whose generations are rows, or none with a counted reason."""
     walked.met[answer.verdict] += 1
     reason = _why_not(walked, answer, taking)
     if reason is not None:
         walked.left[reason] += 1
         if len(walked.excluded) < IDS_LISTED:
-            walked.excluded.append(LeftOut(answer.row.sample_id, answer.row.replica, reason))
-        return None
+            walked.excluded.append(LeftOut(answer.sample_id, answer.replica, reason))
+        return []
     if lost_reasoning(answer.verdict) and not taking.allow_uncaptured:
         raise CaptureFailed(
-            f"Sample {answer.row.sample_id!r} has lost its reasoning ({answer.verdict}). Nothing was exported."
+            f"Sample {answer.sample_id!r} has lost its reasoning ({answer.verdict}). Nothing was exported."
         )
     exported = answer.exported()
-    walked.rows += 1
+    lines = [line_of(row, taking.preset) for row in rows_of(exported, taking.preset)]
+    walked.rows += len(lines)
+    walked.jobs += 1
     walked.verdicts[answer.verdict] += 1
     walked.finish_reasons[answer.finish_reason] += 1
-    walked.endpoints[answer.endpoint] += 1
-    walked.parser_versions.add(answer.parser_version)
+    walked.endpoints.update(None if row.endpoint_id is None else EndpointId(row.endpoint_id) for row in answer.rows)
+    walked.parser_versions.update(row.parser_version for row in answer.rows)
     walked.with_tool_calls += exported.tool_calls is not None
-    return line_of(exported, taking.preset)
+    return lines
 
 
 def _why_not(walked: Walked, answer: Answered, taking: Taking) -> str | None:
     if not takes(taking.only, answer.verdict):
         return str(answer.verdict)
-    return OVER_LIMIT if taking.limit is not None and walked.rows >= taking.limit else None
+    return OVER_LIMIT if taking.limit is not None and walked.jobs >= taking.limit else None
 
 
 def _check(census: Census, walked: Walked) -> None:
-    accounted = walked.rows + sum(walked.left_out(census).values())
+    accounted = walked.jobs + sum(walked.left_out(census).values())
     if accounted != census.total:
         raise IntegrityFailure(
             f"Dataset {census.name} has {census.total:,} jobs, and {accounted:,} were accounted for. "

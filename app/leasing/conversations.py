@@ -68,9 +68,14 @@ async def whole_facts(reads: Reads, jobs: Iterable[JobId]) -> dict[JobId, Facts]
 
 def facts_of(turns: Sequence[Any]) -> Facts:
     """A job speaks by its worst turn, the first of those that are equally bad; tokens and time are of all turns."""
-    worst = min(turns, key=lambda turn: _WORST_FIRST.index(Verdict(turn.verdict)))
+    worst = worst_of(turns)
     facts = {name: getattr(worst, name) for name in _OF_THE_WORST}
     return facts | {name: _sum(turns, name) for name in ("completion_tokens", "latency_ms")}
+
+
+def worst_of(turns: Sequence[Any]) -> Any:
+    """The turn that a job speaks by."""
+    return min(turns, key=lambda turn: _WORST_FIRST.index(Verdict(turn.verdict)))
 
 
 def _sum(turns: Sequence[Any], name: str) -> int | None:

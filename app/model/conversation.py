@@ -48,23 +48,48 @@ def next_prompt(script: Sequence[Message], answers: Sequence[Said]) -> list[Mess
     It is over after the script's last turn, and where the model calls a tool whose result the file does not have. A
     model that calls no tool where the file's did goes on with what the user says next.
     """
+    sent = prompts(script, answers)
+    return sent[len(answers)] if len(sent) > len(answers) else None
+
+
+def prompts(script: Sequence[Message], answers: Sequence[Said]) -> list[list[Message]]:
+    """What each of these answers is to, and what is sent after the last of them, where something is."""
     opening, exchanges = _parted(script)
     sent, left, answered_early = list(opening), deque(answers), False
+    found: list[list[Message]] = []
     for place, after in exchanges:
         results = list(takewhile(lambda message: message["role"] == "tool", after))
         words = after[len(results) :]
         if not answered_early:
+            found.append(list(sent))
             if not left:
-                return sent
+                return found
             said = left.popleft()
             given = _given(said, place, results)
-            if given is None:
-                return None
-            sent += [said.message(), *given]
+            if given is None and not left:
+                return found
+            sent += [said.message(), *([] if given is None else given)]
             answered_early = bool(results) and not said.called
         sent += words
         answered_early = answered_early and not words
-    return None if left or answered_early else sent
+    # An answer that was read anew may end a conversation before the turns that it went on to.
+    missing = len(answers) - len(found)
+    return found + [sent] * (missing if answered_early or missing > 0 else 1)
+
+
+def as_sent(messages: Sequence[Message]) -> list[Message]:
+    """The history as the model should see it: earlier reasoning only inside the running tool loop.
+
+    Templates of thinking models drop the reasoning of finished turns; within a tool loop they need it.
+    """
+    users = [place for place, message in enumerate(messages) if message["role"] == "user"]
+    last_user = users[-1] if users else -1
+    return [message if place > last_user else without_reasoning(message) for place, message in enumerate(messages)]
+
+
+def without_reasoning(message: Message) -> Message:
+    """The message with what was said alone."""
+    return {key: value for key, value in message.items() if key != "reasoning_content"}
 
 
 def _parted(script: Sequence[Message]) -> tuple[list[Message], list[tuple[Message, list[Message]]]]:

@@ -38,6 +38,9 @@ def export(
         str,
         typer.Option(click_type=click.Choice(PRESETS), help="Which reader the rows are for."),
     ] = PRESETS[0],
+    expand_turns: Annotated[
+        bool, typer.Option("--expand-turns", help="With specforge: a row a turn, its history without reasoning.")
+    ] = False,
     only: Annotated[
         str | None,
         typer.Option(
@@ -77,12 +80,14 @@ def export(
 
     if resume and output == STDOUT:
         raise UsageError("--resume goes on with a file, so it does not go with -o -.")
+    if expand_turns and not preset.startswith(Preset.SPECFORGE):
+        raise UsageError(f"--expand-turns goes with --preset {Preset.SPECFORGE}; {preset} has one form only.")
     packing = _packing(output, gzip=gzip, zstd=zstd)
     requests = [
         ExportRequest(
             dataset=name,
             target=_target(name, output, packing),
-            preset=Preset(preset),
+            preset=Preset.SPECFORGE_TURNS if expand_turns else Preset(preset),
             only=Only(only or Only.CAPTURED),
             packing=packing,
             limit=limit,
@@ -230,6 +235,7 @@ class _Talk:
 
 def _census(census: "Census", request: "ExportRequest") -> Iterator[str]:
     """What will be in the file and what will not, and loudly whether the dataset is finished."""
+    from app.export.presets import EACH_TURN
     from app.model.states import JobState
 
     taken, left_out = census.taken(request.only), census.left_out(request.only)
@@ -238,7 +244,8 @@ def _census(census: "Census", request: "ExportRequest") -> Iterator[str]:
     if rows < taken:
         left_out["over_limit"] = taken - rows
     why = ", ".join(f"{count:,} {reason}" for reason, count in sorted(left_out.items()) if count)
-    yield f"{census.name}: {rows:,} rows; left out {sum(left_out.values()):,}" + (f": {why}" if why else "")
+    word = "jobs, a row a turn" if request.preset in EACH_TURN else "rows"
+    yield f"{census.name}: {rows:,} {word}; left out {sum(left_out.values()):,}" + (f": {why}" if why else "")
     if not census.complete:
         yield f"{census.name}: NOT FINISHED. The file holds what is there now; its manifest says complete: false."
 
