@@ -94,15 +94,18 @@ async def stand_in(tx: Tx, job: JobId) -> bool:
     row = await tx.first(statements_settling.stand_in(), {"job": job})
     if row is None:
         return False
+    if row.turns > 1:
+        return row.accepted_seq is not None and await _stand_in_whole(tx, job)
     if row.accepted_seq is None:
         await tx.run(statements_settling.accept_response(), {"response": row.id, "at_seq": await tx.seq()})
-    if row.turns > 1:
-        if row.accepted_seq is None:
-            return False  # one answer is no conversation, and nobody knows what it was asked after
-        facts = await go_back_to_standing(tx, job)
-        return await tx.run(statements_settling.promote(), {"job": job} | _named(facts)) == 1
     copied = ("verdict", "expected", "finish_reason", "reasoning_chars", "content_chars", "completion_tokens", "found")
     facts = {name: getattr(row, name) for name in (*copied, "latency_ms", "preview")}
+    return await tx.run(statements_settling.promote(), {"job": job} | _named(facts)) == 1
+
+
+async def _stand_in_whole(tx: Tx, job: JobId) -> bool:
+    """The same for a conversation: only a whole one can, for one answer is none."""
+    facts = await go_back_to_standing(tx, job)
     return await tx.run(statements_settling.promote(), {"job": job} | _named(facts)) == 1
 
 
