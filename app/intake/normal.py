@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise, takewhile
 
-from app.intake.draft import Draft, Turn
+from app.intake.draft import PLACE, Draft, Turn
 from app.intake.refusal import RowRefused
 from app.intake.script import as_script
 from app.intake.strict_json import Json
@@ -21,7 +21,6 @@ _SPOKEN_BY = {
 ROLES = {name: role for role, names in _SPOKEN_BY.items() for name in names}
 
 _OPEN, _CLOSE = "<think>", "</think>"
-_PLACE = Turn("assistant", "-")  # of an answer that the row does not have: its words are never used
 
 
 class Turns(StrEnum):
@@ -46,7 +45,7 @@ def normalise(draft: Draft, asked: Turns = Turns.LAST) -> Prompt:
     tools = read_tools(draft.tools)
     turns = [_with_role(turn) for turn in draft.turns]
     if asked is Turns.ALL:
-        turns += [one for follow_up in draft.followups for one in (_PLACE, follow_up)]
+        turns += [one for follow_up in draft.followups for one in (PLACE, follow_up)]
     if draft.multimodal or any(turn.multimodal for turn in turns):
         raise RowRefused("multimodal")
     turns, leading = _without_leading_answers(turns)

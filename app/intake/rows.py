@@ -78,7 +78,7 @@ def _row(line: int, data: bytes, reading: Reading) -> Row:
     format_, draft = read_draft(row, reading.format)
     result = None if format_.answer is None else format_.answer(row, data)
     # An old answer is that to the last turn, whatever is asked of other rows.
-    turns = reading.turns if result is None else Turns.LAST
+    turns = Turns.ALL if draft.script else reading.turns if result is None else Turns.LAST
     prompt = Prompt([], None, []) if draft.prompt_elsewhere else normalise(draft, turns)
     identity = identify(row if draft.named is None else draft.named, prompt.messages, prompt.tools, reading.id_field)
     try:

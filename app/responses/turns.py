@@ -4,7 +4,7 @@ Until then an earlier whole run of the conversation stands, so that a retry that
 conversation is, is `job.turn`: an answer to another turn than that is kept as late.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +100,20 @@ async def accept_whole(tx: Tx, last_turns: dict[JobId, int]) -> dict[JobId, Fact
     answered = bind_rows((job, turn + 1) for job, turn in last_turns.items())
     await tx.run(statements_turns.set_turn(), {"ends": answered})
     return await whole_facts(tx, last_turns)
+
+
+async def take_conversations(tx: Tx, talks: Mapping[JobId, int], numbers: Mapping[tuple[int, int], int]) -> None:
+    """Whole conversations that were stored and accepted at once: their numbers of turns, and of each response."""
+    if not talks:
+        return
+    rows = [
+        {"job_id": job, "turn": turn, "response_id": numbers[job, turn]}
+        for job, turns in talks.items()
+        for turn in range(turns)
+    ]
+    await tx.many(statements_turns.take_turn(), rows)
+    await tx.run(statements_turns.set_turn(), {"ends": bind_rows(talks.items())})
+    await copy_whole(tx, talks.keys())
 
 
 async def copy_whole(tx: Tx, jobs: Set[JobId]) -> None:
