@@ -193,6 +193,9 @@ class _Import:
             rejects=self._out.path,
             results=dict(self._results),
             uncaptured=self._uncaptured.path,
+            conversations=self._tally.conversations,
+            turns=self._tally.turns,
+            samples=self._target.config.samples,
         )
 
 

@@ -67,6 +67,9 @@ class ImportReport:
     damage: str | None = None  # where a compressed file ends to make sense
     results: Mapping[str, int] = field(default_factory=dict)  # answers of an old run that were taken, by verdict
     uncaptured: Path | None = None  # where those without usable reasoning are written down
+    conversations: int = 0  # rows that ask for several answers, one after another
+    turns: int = 0  # of these conversations
+    samples: int = 1  # answers a prompt
 
 
 def is_readable(path: str) -> bool:

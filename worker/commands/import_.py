@@ -169,6 +169,10 @@ def _summary(report: ImportReport, added: str) -> str:
         *_counted("notes", report.notes),
         *_counted("rejected", report.reasons),
     ]
+    if report.conversations:
+        lines.append(f"conversations: {report.conversations:,} with {report.turns:,} turns, a job each")
+    if report.samples > 1:
+        lines.append(f"{report.samples:,} answers a prompt, a job and a seed each")
     if report.repeated:
         lines.append(f"{report.repeated:,} rows are equal to an earlier row of the file; --dedupe drops such rows")
     if report.results:
