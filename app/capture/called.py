@@ -12,9 +12,10 @@ from app.model.conversation import Message, Said
 def said(body: bytes, form: Form, reasoning: str | None, content: str | None, tool_calls: int | None) -> Said:
     """A body and what was read in it as an answer in a conversation. Calls that stand in the text stay there."""
     text = "" if content is None else content  # an answer that only calls has none, and a message needs one
-    if tool_calls is None:
+    in_field = [] if tool_calls is None else calls_of(body, form)
+    if not in_field:
         return Said(text, reasoning, (), tuple(named_calls(text)))
-    calls = [_named(call, place) for place, call in enumerate(calls_of(body, form))]
+    calls = [_named(call, place) for place, call in enumerate(in_field)]
     return Said(text, reasoning, calls, tuple((call["function"]["name"], call["id"]) for call in calls))
 
 

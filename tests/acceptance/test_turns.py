@@ -48,6 +48,29 @@ def test_every_history_sent_is_what_was_accepted_before_it(product: Product) -> 
     assert times.total() - len(times) <= min(cut_off, KILLS * SLOTS)  # only what was in flight is asked again
 
 
+def test_reasoning_and_the_files_results_go_back_in_a_tool_loop(product: Product) -> None:
+    """The simulated model calls its tool at every turn: once the file has the result, once it has not."""
+    call = {"name": "lookup", "arguments": "{}"}
+    said = [
+        {"from": "human", "value": "look it up"}, {"from": "function_call", "value": json.dumps(call)},
+        {"from": "observation", "value": "42"}, {"from": "gpt", "value": "so"}, {"from": "human", "value": "and?"},
+    ]  # fmt: skip
+    row = {"id": "t", "tools": [{"name": "lookup", "parameters": {}}], "conversations": said}
+    (product.folder / "tools.jsonl").write_text(json.dumps(row) + "\n")
+    product.run("import", "tools", "tools.jsonl", "--turns", "all", "--gate", "0")
+    record = product.folder / "requests.jsonl"
+    with Simulator("--persona", "tool_calls", "--record", str(record), "--answer-bytes", "300") as simulator:
+        product.finish(simulator.url)
+    first, second = (json.loads(line)["messages"] for line in record.read_text().splitlines())
+    assert first == [{"role": "user", "content": "look it up"}]
+    (reasoning, content), _ = product.rows("SELECT reasoning, content FROM answer ORDER BY turn")
+    answer = {"role": "assistant", "content": content, "reasoning_content": reasoning}
+    result = {"role": "tool", "content": "42", "tool_call_id": "functions.lookup:0"}
+    assert second == [*first, answer, result]
+    assert product.rows("SELECT state, turn, turns FROM job") == [("done", 2, 3)]
+    product.run("verify", "--full")
+
+
 def conversations(folder: Path, asked: dict[str, int]) -> Path:
     """A file of conversations whose own answers are to be replaced."""
     file = folder / "talks.jsonl"
