@@ -8,7 +8,7 @@ from typing import Any
 from app.capture import Form
 from app.leasing.claim import Prompt
 from app.model.config import DatasetConfig, sampling
-from app.model.history import to_send
+from app.model.conversation import as_sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,13 @@ def question(prompt: Prompt, default_model: str, dialect: Dialect) -> Question:
     if prompt.job_params:
         settings.pop("max_completion_tokens", None)  # the other name of what a retry sets
         settings |= json.loads(prompt.job_params)
+    if prompt.seed is not None:
+        settings["seed"] = prompt.seed
     if config.thinking is not None:
         settings["chat_template_kwargs"] = {"thinking": config.thinking, **_template_keys(settings)}
     if dialect.stream:
         settings |= {"stream": True, "stream_options": {"include_usage": True}}
-    body = {**settings, "messages": to_send(json.loads(prompt.messages))}
+    body = {**settings, "messages": as_sent(messages_of(prompt))}
     if prompt.tools is not None:
         body["tools"] = json.loads(prompt.tools)
     canonical = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
@@ -61,6 +63,16 @@ def question(prompt: Prompt, default_model: str, dialect: Dialect) -> Question:
         raw_text_sent=settings.get("separate_reasoning") is False,
         form=Form.SSE if dialect.stream else Form.CHAT,
     )
+
+
+def messages_of(prompt: Prompt) -> list[dict[str, Any]]:
+    """The messages of a prompt; of a conversation, its history with the model's own answers."""
+    if prompt.conversation is None:
+        messages: list[dict[str, Any]] = json.loads(prompt.messages)
+        return messages
+    history = prompt.conversation.prompt()
+    assert history is not None, "a conversation that is over is not asked"
+    return history
 
 
 def _lossless(dialect: Dialect) -> dict[str, bool]:

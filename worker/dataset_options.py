@@ -37,11 +37,12 @@ def said(
     extra: str | None,
     gate: int | None,
     min_capture: float | None,
+    samples: int | None = None,
 ) -> dict[str, Any]:
     """The settings of `DatasetConfig` that were said, in its words."""
     values = {
         "model": model, "max_tokens": max_tokens, "temperature": temperature, "top_p": top_p,
         "thinking": None if thinking is None else thinking == "on", "profile": known_profile(profile),
-        "extra": extra_keys(extra), "gate": gate, "min_capture": min_capture,
+        "extra": extra_keys(extra), "gate": gate, "min_capture": min_capture, "samples": samples,
     }  # fmt: skip
     return {setting: value for setting, value in values.items() if value is not None}

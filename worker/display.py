@@ -83,6 +83,7 @@ def line(dataset: DatasetProgress) -> str:
     return "  ".join(
         [
             f"{tally.progress} {tally.progress.percent}",
+            *([f"turns {tally.turns}"] if tally.turns.whole else []),
             f"cap {tally.capture} {tally.capture.percent}",
             wording.pace(dataset.pace),
             _outlook(dataset),

@@ -96,7 +96,7 @@ class Feeder:
                 continue
             self.tools.pool.take(server, alone=lease.alone)
             self.tools.quota.began()
-            work.start_soon(run_one, lease, prompts[lease.job], server, self.tools)
+            work.start_soon(run_one, lease, prompts[lease.job], server, self.tools, self._may_ask)
 
     async def _check_models(self) -> None:
         """A model that no server has would be waited for without end: SGLang answers 200 for any name."""

@@ -16,7 +16,8 @@ FORMATS = (
 )  # fmt: skip
 FILE_FORMATS = ("jsonl", "parquet")
 PRESETS = (
-    "run_inference", "messages", "specforge", "inline_think", "sharegpt", "openai_batch", "full", "tokens", "text",
+    "run_inference", "messages", "specforge", "specforge_turns", "inline_think", "sharegpt", "openai_batch", "full",
+    "tokens", "text",
 )  # fmt: skip
 
 

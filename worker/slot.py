@@ -2,6 +2,7 @@
 
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -18,6 +19,7 @@ from app.model.states import JobState
 from app.model.verdicts import Verdict
 from app.responses.keep import PackedReply
 from app.responses.read import Judged
+from app.responses.turns import end_here
 from app.responses.unread import StoredBody, prompt_text
 from app.store.codec import Packed, pack
 from app.store.store import Store
@@ -31,9 +33,15 @@ from worker.quota import Quota
 from worker.refusal import words_of
 from worker.shutdown import Ending
 from worker.spooling import Spooling
+from worker.turns import next_turn, turn_asked, turn_stored
 
 _TELLING = 4  # characters of a key that could not as well be a word's
 LARGE = 64 * 1024  # bytes from which compressing and reading leave the event loop's thread
+MayAsk = Callable[[], bool]
+
+
+def _always() -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +59,38 @@ class Tools:
     unreadable: set[ResponseId] = field(default_factory=set)  # stored bodies of another version: told once, left alone
 
 
-async def run_one(lease: Lease, prompt: Prompt, server: Server, tools: Tools) -> None:
-    """One job from lease to settled. The body is stored before anything judges it."""
+async def run_one(lease: Lease, prompt: Prompt, server: Server, tools: Tools, may_ask: MayAsk = _always) -> None:
+    """One job from lease to settled, a conversation turn by turn. Each body is stored before anything judges it."""
     state: JobState | None = None
     try:
-        with tools.memory.body() as memory:
-            state = await _ask_and_settle(lease, prompt, server, tools, memory)
+        if prompt.conversation is None:
+            with tools.memory.body() as memory:
+                state = await _ask_and_settle(lease, prompt, server, tools, memory)
+        else:
+            state = await _converse(lease, prompt, server, tools, may_ask)
     finally:
         tools.quota.ended(state)
+
+
+async def _converse(lease: Lease, prompt: Prompt, server: Server, tools: Tools, may_ask: MayAsk) -> JobState | None:
+    """A conversation, as far as this worker may ask. Its place at the server is kept between turns."""
+    asking: tuple[Lease, Prompt] | None = (lease, prompt)
+    state: JobState | None = None
+    try:
+        while asking is not None:
+            lease, prompt = asking
+            if prompt.conversation is not None and prompt.conversation.prompt() is None:
+                return await tools.spooling.persist(end_here, lease)
+            with tools.memory.body() as memory:
+                state = await _ask_and_settle(lease, prompt, server, tools, memory)
+            if state is not JobState.LEASED:
+                return state
+            asking = await next_turn(
+                lease, tools.store, tools.spooling, lambda: may_ask() and not tools.ending.draining and server.is_well()
+            )
+    finally:
+        tools.pool.give_back(server)
+    return None
 
 
 async def _ask_and_settle(lease: Lease, prompt: Prompt, server: Server, tools: Tools, memory: Body) -> JobState | None:
@@ -75,7 +107,8 @@ async def _ask_and_settle(lease: Lease, prompt: Prompt, server: Server, tools: T
             await tools.spooling.persist(release, lease)
         raise
     finally:
-        tools.pool.give_back(server)
+        if prompt.conversation is None:
+            tools.pool.give_back(server)
     state: JobState | None = None
     with anyio.CancelScope(shield=True):  # the answer is paid for: a shutdown may not lose it
         state = await _record(lease, prompt, asked, answer, server, tools)
@@ -87,6 +120,8 @@ async def _record(
 ) -> JobState | None:
     body, scrubbed = scrub_refusal(answer, tools.api_key)
     reply = _reply(lease, asked, answer, server, body, scrubbed)
+    if prompt.conversation is not None:
+        reply = replace(reply, turn=prompt.conversation.turn)
     response = await tools.spooling.keep(PackedReply(reply, await _pack(body)), prompt)
     if response is None:
         return None
@@ -99,10 +134,13 @@ async def _record(
         _heed(tools, server, failure, answer.retry_after_s, latency_ms / 1000)
     else:
         server.answered(lease.job)
-    judged = Judged(response, lease, reading, asked.expected, latency_ms, failure, server.number)
+    turn = turn_asked(response, lease, prompt, asked, body, reading, tools.store.now_ms())
+    judged = Judged(response, lease, reading, asked.expected, latency_ms, failure, server.number, turn)
     accepted = await tools.spooling.settle(judged)
     if failure is not None:
         _report(tools, server, failure)
+        return await state_of(tools.store, lease)
+    if accepted and turn is not None and not turn.last:
         return await state_of(tools.store, lease)
     return JobState.DONE if accepted else None
 
@@ -116,8 +154,9 @@ async def settle_stored(stored: StoredBody, tools: Tools) -> None:
         words = words_of(reading, status, stored.body)
         failure = _failure(stored.lease, _cause_of(status, reading), words, well=False, status=status)
     judged = Judged(
-        stored.response, stored.lease, reading, stored.asked.expected, stored.latency_ms, failure, stored.endpoint
-    )
+        stored.response, stored.lease, reading, stored.asked.expected, stored.latency_ms, failure, stored.endpoint,
+        turn_stored(stored, reading),
+    )  # fmt: skip
     await tools.spooling.settle(judged)
 
 

@@ -9,6 +9,7 @@ Pure and total: no I/O, no clock, and any bytes whatsoever give a `Reading`, nev
 """
 
 from app.capture.asked import Asked, Form
+from app.capture.called import calls_of, said
 from app.capture.flags import Flag
 from app.capture.profiles import PROFILES, Profile
 from app.capture.read import PARSER_VERSION, content_of, read_body, read_chunks
@@ -25,7 +26,9 @@ __all__ = [
     "Profile",
     "Reading",
     "Usage",
+    "calls_of",
     "content_of",
     "read_body",
     "read_chunks",
+    "said",
 ]

@@ -20,7 +20,7 @@ def read_body(http_status: int | None, body: bytes, asked: Asked) -> Reading:
     """
     try:
         envelope.check_status(http_status)
-        return _read(_open(body, asked.form), asked)
+        return _read(opened(body, asked.form), asked)
     except Malformed as reason:
         return malformed(reason.flag)
 
@@ -37,12 +37,13 @@ def read_chunks(http_status: int | None, chunks: Sequence[object], asked: Asked)
 def content_of(body: bytes, form: Form) -> str | None:
     """`message.content` as the server sent it, of the choice that a reading speaks of; None where there is none."""
     try:
-        return envelope.open_body(_open(body, form)).choices[0].message.content
+        return envelope.open_body(opened(body, form)).choices[0].message.content
     except Malformed:
         return None
 
 
-def _open(body: bytes, form: Form) -> object:
+def opened(body: bytes, form: Form) -> object:
+    """A body as a value; Malformed where it is none."""
     # A server that knows no streaming answers with a plain body; no event stream starts with a brace.
     if form == Form.SSE and not body.lstrip().startswith(b"{"):
         return streams.join(events.chunks(body))

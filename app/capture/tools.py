@@ -12,7 +12,7 @@ _CALL_END = "<|tool_call_end|>"
 # matched in one way only, and two attempts share no more than a string: a text of call-begins stays linear.
 _CALL = re.compile(
     r"""
-    <\|tool_call_begin\|>  (?: [^\s<] | <(?!\|tool_call) )+  <\|tool_call_argument_begin\|>
+    <\|tool_call_begin\|>  (?P<id> (?: [^\s<] | <(?!\|tool_call) )+ )  <\|tool_call_argument_begin\|>
     (?P<arguments> \{
         (?: [^"<]* (?: (?: "[^"\\]*(?:\\.[^"\\]*)*" | <(?!\|tool_call) ) [^"<]* )*
           | [^<]* (?: <(?!\|tool_call) [^<]* )*
@@ -39,3 +39,11 @@ def argument_spans(text: str) -> list[tuple[int, int]]:
 def count_calls(text: str | None) -> int | None:
     """How many well-formed calls stand in the text; None when there is none."""
     return (len(argument_spans(text)) or None) if text else None
+
+
+def named_calls(text: str) -> list[tuple[str, str]]:
+    """Name and id of each well-formed call: Kimi's ids are `functions.NAME:NUMBER`."""
+    if _CALL_END not in text:
+        return []
+    ids = [match["id"] for match in _CALL.finditer(text)]
+    return [(call_id.removeprefix("functions.").rpartition(":")[0] or call_id, call_id) for call_id in ids]

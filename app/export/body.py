@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from app.capture import Form, documents, events, streams
+from app.capture import Form, calls_of, documents, events, streams
 from app.capture.documents import Malformed
 from app.model.errors import IntegrityFailure
 from app.model.ids import ResponseId
@@ -30,14 +30,9 @@ def usage_of(response: ResponseId, form: str, body: bytes) -> Any:
     return open_body(response, form, body).get("usage")
 
 
-def tool_calls_of(response: ResponseId, form: str, body: bytes) -> list[Any] | None:
+def tool_calls_of(form: str, body: bytes) -> list[Any] | None:
     """The tool calls of the first choice that came in a field; None when there is none, or only markup in the text."""
-    message = _first_message(open_body(response, form, body), form)
-    calls = message.get("tool_calls")
-    if isinstance(calls, list) and calls:
-        return calls
-    call = message.get("function_call")
-    return None if call is None else [{"type": "function", "function": call}]
+    return calls_of(body, Form(form)) or None
 
 
 def open_body(response: ResponseId, form: str, body: bytes) -> dict[str, Any]:
@@ -57,16 +52,3 @@ def _unreadable(response: ResponseId) -> IntegrityFailure:
     return IntegrityFailure(
         f"Response {response} was accepted as an answer, and its stored body is none. Run `thinkledger verify`."
     )
-
-
-def _first_message(body: dict[str, Any], form: str) -> dict[str, Any]:
-    """The message of the choice with the lowest index; a row of an old run is its own, or its last turn."""
-    if form == Form.RAW_RESPONSES:
-        return body
-    if form == Form.SPECFORGE:
-        last: dict[str, Any] = body["conversations"][-1]
-        return last
-    choices = [choice for choice in body.get("choices", []) if isinstance(choice, dict)]
-    first = min(enumerate(choices), key=lambda pair: pair[1].get("index", pair[0]), default=(0, {}))[1]
-    message = first.get("message")
-    return message if isinstance(message, dict) else {}

@@ -27,6 +27,7 @@ class Group:
     finish_reason: str | None
     answered: bool
     jobs: int
+    turns: int = 1  # the most that one of them has
 
     @property
     def reason(self) -> str:
@@ -77,6 +78,11 @@ class Census:
     def complete(self) -> bool:
         """Every job is done, or was taken out by a person."""
         return self.state(*OPEN, JobState.FAILED) == 0
+
+    @property
+    def conversations(self) -> bool:
+        """Whether an answer of several turns may be among the accepted ones."""
+        return any(group.turns > 1 for group in self.groups if group.answered)
 
     @property
     def foreseen(self) -> bool:
@@ -170,6 +176,7 @@ async def _groups(reads: Reads, dataset: DatasetId) -> tuple[Group, ...]:
             finish_reason=row.finish_reason,
             answered=bool(row.answered),
             jobs=row.n,
+            turns=row.turns,
         )
         for row in rows
     )

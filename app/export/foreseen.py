@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.export.census import OPEN, Census
-from app.export.hashing import Written
 from app.export.pages import answers_between
-from app.export.presets import Preset
+from app.export.presets import EACH_TURN, Preset
 from app.export.request import ExportRequest, Format
 from app.export.sink import sink_of
 from app.export.walk import OVER_LIMIT, Taking, Walked, lines_of
@@ -19,17 +18,24 @@ PLACES, NEIGHBOURS = 8, 8  # where answers are looked at for the size, and how m
 class Foreseen:
     """The account of an export before it is written. It adds up to the jobs of the dataset."""
 
-    rows: int
+    jobs: int  # that have rows in the file
+    each_turn: bool  # whether a job is as many rows as its conversation has turns
     at_most: bool  # whether single answers may have no row in such a file, which only making it tells
     bytes: int | None  # about; None where no answer that was looked at makes a row
     left_out: dict[str, int]
     not_generated: int
 
+    @property
+    def rows(self) -> int | None:
+        """How many rows; None where only making the file tells."""
+        return None if self.each_turn else self.jobs
+
     def words(self, size: str | None) -> str:
         """The account in a line; `size` is the number of bytes in words."""
         most = "at most " if self.at_most else ""
         about = "" if size is None else f", about {size}"
-        return f"{most}{self.rows:,} rows{about}; {left_words(self.left_out, self.not_generated)}"
+        rows = "jobs, a row a turn" if self.each_turn else "rows"
+        return f"{most}{self.jobs:,} {rows}{about}; {left_words(self.left_out, self.not_generated)}"
 
 
 def left_words(left_out: Mapping[str, int], not_generated: int) -> str:
@@ -49,30 +55,31 @@ def apart(left_out: Mapping[str, int]) -> tuple[dict[str, int], int]:
 async def foresee(store: Store, census: Census, request: ExportRequest) -> Foreseen:
     """The account of an export; of a dataset of any size it reads the same few answers."""
     taken = census.taken(request.only)
-    rows = taken if request.limit is None else min(taken, request.limit)
+    jobs = taken if request.limit is None else min(taken, request.limit)
     left_out, pending = apart(census.left_out(request.only))
-    if rows < taken:
-        left_out[OVER_LIMIT] = taken - rows
-    written = await _sample(store, census, request)
-    size = None if written is None or not rows else round(written.bytes * rows / written.rows)
+    if jobs < taken:
+        left_out[OVER_LIMIT] = taken - jobs
+    of_one = await _bytes_a_job(store, census, request)
+    size = None if of_one is None or not jobs else round(of_one * jobs)
+    each_turn = census.conversations and request.preset in EACH_TURN
     may_leave = request.preset in (Preset.TOKENS, Preset.TEXT) or request.format is Format.PARQUET
-    return Foreseen(rows, may_leave, size, left_out, pending)
+    return Foreseen(jobs, each_turn, may_leave, size, left_out, pending)
 
 
-async def _sample(store: Store, census: Census, request: ExportRequest) -> Written | None:
-    """A file of some answers from all parts of the dataset; None where none of them makes a row."""
+async def _bytes_a_job(store: Store, census: Census, request: ExportRequest) -> float | None:
+    """By a file of some answers from all parts of the dataset; None where none of them makes a row."""
     taking = Taking(
         request.only, None, allow_uncaptured=True, preset=request.preset, format=request.format,
         template=request.template,
     )  # fmt: skip
-    sink = sink_of(None, request.container)
+    sink, walked = sink_of(None, request.container), Walked()
     try:
         for place in range(PLACES):
             after = census.last_ordinal * place // PLACES
             until = min(after + NEIGHBOURS, census.last_ordinal * (place + 1) // PLACES)
             page = await answers_between(store, census, after, until, with_tokens=request.preset is Preset.TOKENS)
-            sink.write(lines_of(Walked(), page, taking))
+            sink.write(lines_of(walked, page, taking))
         written = sink.finish()
     finally:
         sink.close()
-    return written if written.rows else None
+    return written.bytes / walked.jobs if walked.jobs else None

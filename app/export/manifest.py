@@ -66,6 +66,7 @@ def manifest(
         "jobs": census.total,
         "replicated": census.replicated,
         "rows": written.rows,
+        "jobs_exported": walked.jobs,
         "file": _file_name(request.target),
         "format": request.format,
         "packing": request.packing,

@@ -1,17 +1,19 @@
 """Accepted answers as of a census, page by page: each page is a snapshot of its own, so no long one pins the WAL."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import groupby
 from typing import Any
 
 from app.export import statements
 from app.export.body import tool_calls_of, usage_of
 from app.export.census import Census
+from app.export.conversations import whole
 from app.export.template import Template
 from app.export.values import Exported, Stored
-from app.model.errors import UsageError
-from app.model.ids import EndpointId, ResponseId
+from app.leasing.conversations import worst_of
+from app.model.ids import ResponseId
 from app.model.verdicts import Verdict
 from app.store.batch import bind_rows
 from app.store.codec import decode_text, unpack, unpack_ids
@@ -21,24 +23,35 @@ FIRST_PAGE = 200
 LARGEST_PAGE = 400
 _STORED = tuple(field.name for field in fields(Stored) if field.name not in ("response", "body"))
 ROOMY_BYTES = 16 * 2**20  # stored bytes of one page; above it the next page is half as long
+Tokens = Mapping[int, tuple[bytes | None, bytes | None]]  # of prompt and answer, by the response
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One accepted answer."""
+    """The accepted answer of one job; of a conversation its worst one, with the rows of all of them."""
 
     verdict: Verdict
     finish_reason: str | None
-    parser_version: int
-    endpoint: EndpointId | None
-    row: Any
+    rows: Sequence[Any]  # in the order of turns
     replicated: bool
-    tokens: tuple[bytes | None, bytes | None] = (None, None)
+    tokens: Tokens
+
+    @property
+    def sample_id(self) -> str:
+        return str(self.rows[-1].sample_id)
+
+    @property
+    def replica(self) -> int:
+        return int(self.rows[-1].replica)
 
     def exported(self, template: Template | None = None) -> Exported:
-        """Its values for a line; only here the body is unpacked."""
-        row = self.row
+        """Its values for a line; only here the bodies are unpacked."""
+        turns = [self._turn(row, template) for row in self.rows]
+        return turns[0] if self.rows[0].turns == 1 else whole(turns)
+
+    def _turn(self, row: Any, template: Template | None) -> Exported:
         response, body = ResponseId(row.id), unpack(row.codec, row.raw)
+        prompt, answer = self.tokens.get(row.id, (None, None))
         return Exported(
             sample_id=row.sample_id,
             messages=row.messages,
@@ -48,11 +61,11 @@ class Answered:
             content=decode_text(row.text_form, row.content),
             finish_reason=row.finish_reason,
             usage=usage_of(response, row.form, body),
-            tool_calls=None if row.tool_calls is None else tool_calls_of(response, row.form, body),
+            tool_calls=None if row.tool_calls is None else tool_calls_of(row.form, body),
             replica=row.replica if self.replicated else None,
             stored=Stored(response=response, body=body, **{name: getattr(row, name) for name in _STORED}),
             parts=None if row.parts is None else tuple(json.loads(row.parts)),
-            tokens=(_ids(self.tokens[0]), _ids(self.tokens[1])),
+            tokens=(_ids(prompt), _ids(answer)),
             template=template,
         )
 
@@ -75,7 +88,7 @@ async def answers(store: Store, census: Census, after: int = 0, *, with_tokens: 
     while after < census.last_ordinal:
         until = min(after + length, census.last_ordinal)
         rows, tokens = await _page(store, census, after, until, with_tokens=with_tokens)
-        yield Page([_answered(row, census, tokens.get(row.id, (None, None))) for row in rows], until)
+        yield Page(_answered(rows, census, tokens), until)
         after, length = until, next_length(length, _stored_bytes(rows))
 
 
@@ -84,10 +97,7 @@ async def answers_between(
 ) -> list[Answered]:
     """The accepted answers of the jobs in (after, until] of the order of import."""
     rows, tokens = await _page(store, census, after, until, with_tokens=with_tokens)
-    return [_answered(row, census, tokens.get(row.id, (None, None))) for row in rows]
-
-
-Tokens = dict[int, tuple[bytes | None, bytes | None]]  # of prompt and answer, by the response
+    return _answered(rows, census, tokens)
 
 
 async def _page(
@@ -117,17 +127,12 @@ def next_length(length: int, stored_bytes: int) -> int:
     return min(LARGEST_PAGE, length * 2) if stored_bytes < ROOMY_BYTES // 4 else length
 
 
-def _answered(row: Any, census: Census, tokens: tuple[bytes | None, bytes | None]) -> Answered:
-    if row.turn > 0:
-        raise UsageError(
-            f"Sample {row.sample_id!r} was answered in several turns, which preset run_inference cannot hold."
-        )
-    return Answered(
-        verdict=Verdict(row.verdict),
-        finish_reason=row.finish_reason,
-        parser_version=row.parser_version,
-        endpoint=None if row.endpoint_id is None else EndpointId(row.endpoint_id),
-        row=row,
-        replicated=census.replicated,
-        tokens=tokens,
-    )
+def _answered(rows: Sequence[Any], census: Census, tokens: Tokens) -> list[Answered]:
+    """The answers of a page, one a job."""
+    jobs = groupby(rows, key=lambda row: (row.sample_id, row.replica))
+    return [_of_job(list(of_job), census, tokens) for _, of_job in jobs]
+
+
+def _of_job(rows: Sequence[Any], census: Census, tokens: Tokens) -> Answered:
+    worst = worst_of(rows)
+    return Answered(Verdict(worst.verdict), worst.finish_reason, rows, census.replicated, tokens)

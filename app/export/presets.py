@@ -14,6 +14,7 @@ from typing import Any
 
 from app.export.training import text_line, tokens_line
 from app.export.values import Exported
+from app.model.conversation import without_reasoning
 
 Line = dict[str, Any]
 MESSAGES = None  # the place of the prompt's messages, which are stored as JSON and put in as they are
@@ -25,12 +26,17 @@ class Preset(StrEnum):
     RUN_INFERENCE = "run_inference"
     MESSAGES = "messages"
     SPECFORGE = "specforge"
+    SPECFORGE_TURNS = "specforge_turns"
     INLINE_THINK = "inline_think"
     SHAREGPT = "sharegpt"
     OPENAI_BATCH = "openai_batch"
     FULL = "full"
     TOKENS = "tokens"
     TEXT = "text"
+
+
+# Of a conversation these have a row a generation.
+EACH_TURN = frozenset({Preset.MESSAGES, Preset.SPECFORGE_TURNS, Preset.OPENAI_BATCH, Preset.TOKENS, Preset.TEXT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,12 @@ def _specforge(row: Exported) -> Line:
     return line | {"status": "success"}
 
 
+def _specforge_turns(row: Exported) -> Line:
+    line = _specforge(row)
+    history = [without_reasoning(message) for message in line["conversations"][:-1]]
+    return line | {"conversations": [*history, line["conversations"][-1]]}
+
+
 def _inline_think(row: Exported) -> Line:
     said: Line = {"role": "assistant", "content": _inline(row.reasoning, row.content)}
     if row.tool_calls is not None:
@@ -112,7 +124,25 @@ def _full(row: Exported) -> Line:
         "flags": json.loads(row.stored.flags),
         "parser_version": row.stored.parser_version,
     }
-    return line | {"response": row.stored.facts() | _raw(row.stored.body)}
+    line["response"] = row.stored.facts() | _raw(row.stored.body)
+    if row.script is not None:
+        line |= {"script": json.loads(row.script), "turns": [_turn(one) for one in row.generations[:-1]]}
+    return line
+
+
+def _turn(row: Exported) -> Line:
+    """An earlier answer of a conversation."""
+    return {
+        "reasoning": row.reasoning,
+        "content": row.content,
+        "finish_reason": row.finish_reason,
+        "usage": row.usage,
+        "tool_calls": row.tool_calls,
+        "verdict": row.stored.verdict,
+        "flags": json.loads(row.stored.flags),
+        "parser_version": row.stored.parser_version,
+        "response": row.stored.facts() | _raw(row.stored.body),
+    }
 
 
 def _raw(body: bytes) -> Line:
@@ -193,6 +223,7 @@ SHAPES: dict[Preset, Shape] = {
     ),
     Preset.MESSAGES: Shape(("id", "messages", "completion", "tools"), _messages, warning=_HISTORY),
     Preset.SPECFORGE: Shape(("id", "conversations", "status"), _specforge, ("tools",), _DROPS),
+    Preset.SPECFORGE_TURNS: Shape(("id", "conversations", "status"), _specforge_turns, ("tools",), _DROPS),
     Preset.INLINE_THINK: Shape(("id", "conversations"), _inline_think),
     Preset.SHAREGPT: Shape(("id", "conversations"), _sharegpt),
     Preset.OPENAI_BATCH: Shape(("id", "custom_id", "response", "error"), _openai_batch),
@@ -202,6 +233,7 @@ SHAPES: dict[Preset, Shape] = {
             "params", "verdict", "flags", "parser_version", "response",
         ),
         _full,
+        ("script", "turns"),
     ),
     Preset.TOKENS: Shape(("id", "primary_id", "input_ids", "loss_mask", "text", "metadata"), tokens_line),
     Preset.TEXT: Shape(("id", "text"), text_line),

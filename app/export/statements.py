@@ -67,7 +67,8 @@ def census() -> Select[Any]:
     answered = _has_answer().label("answered")
     groups = (JOB.c.state, JOB.c.cause, JOB.c.verdict, JOB.c.finish_reason, answered)
     in_order = JOB.c.ordinal > 0  # all of them, by the index whose order is that of the rows on the disk
-    return select(*groups, func.count().label("n")).where(JOB.c.dataset_id == _DATASET, in_order).group_by(*groups)
+    counted = (func.count().label("n"), func.max(JOB.c.turns).label("turns"))
+    return select(*groups, *counted).where(JOB.c.dataset_id == _DATASET, in_order).group_by(*groups)
 
 
 @cache
@@ -106,7 +107,7 @@ def answers() -> Select[Any]:
     )
     return (
         select(
-            JOB.c.sample_id, JOB.c.replica,
+            JOB.c.sample_id, JOB.c.replica, JOB.c.turns,
             SAMPLE.c.messages, SAMPLE.c.tools, SAMPLE.c.params,
             RESPONSE.c.id, RESPONSE.c.turn, RESPONSE.c.endpoint_id, RESPONSE.c.form, RESPONSE.c.expected,
             RESPONSE.c.profile, RESPONSE.c.raw_text_sent, RESPONSE.c.http_status, RESPONSE.c.content_type,

@@ -6,8 +6,8 @@ from typing import Any
 from app.capture.profiles import HARMONY, Profile, profile_named
 from app.export.template import Refusal, Template, render
 from app.export.values import Exported, Unfit
+from app.model.conversation import as_sent
 from app.model.errors import UsageError
-from app.model.history import to_send
 
 Line = dict[str, Any]
 
@@ -73,7 +73,7 @@ def text_line(row: Exported) -> Line:
 
 def _prompt(row: Exported, template: Template) -> str:
     """The messages as they were sent, rendered with what the request said to the template."""
-    messages = [_with_objects(message) for message in to_send(json.loads(row.messages))]
+    messages = [_with_objects(message) for message in as_sent(json.loads(row.messages))]
     tools = None if row.tools is None else json.loads(row.tools)
     request = {} if row.stored.request is None else json.loads(row.stored.request)
     asked = request.get("chat_template_kwargs") or {}

@@ -47,6 +47,7 @@ class _Walked:
     """`Walked` as JSON can hold it: an object has no null for a key."""
 
     rows: int
+    jobs: int
     verdicts: dict[Verdict, int]
     finish_reasons: list[tuple[str | None, int]]
     met: dict[Verdict, int]
@@ -151,6 +152,7 @@ def _template(was: Asked) -> str:
 def _saved(walked: Walked) -> _Walked:
     return _Walked(
         rows=walked.rows,
+        jobs=walked.jobs,
         verdicts=dict(walked.verdicts),
         finish_reasons=list(walked.finish_reasons.items()),
         met=dict(walked.met),
@@ -165,6 +167,7 @@ def _saved(walked: Walked) -> _Walked:
 def _restored(saved: _Walked) -> Walked:
     return Walked(
         rows=saved.rows,
+        jobs=saved.jobs,
         verdicts=Counter(saved.verdicts),
         finish_reasons=Counter(dict(saved.finish_reasons)),
         met=Counter(saved.met),

@@ -75,11 +75,15 @@ class Exported:
     parts: tuple[str, str, str] | None = None  # white space, open tag and close tag of a text that was split
     tokens: tuple[tuple[int, ...] | None, tuple[int, ...] | None] = (None, None)  # of prompt and answer
     template: Template | None = None  # that the text is made by
+    turn: int | None = None  # of one generation of a conversation
+    generations: tuple["Exported", ...] = ()  # of a whole conversation: each with the history that it was asked with
+    script: str | None = None  # JSON: what a whole conversation was made of
 
     @property
     def name(self) -> str:
-        """One id a line: the sample's, with the replica's number where a sample has several."""
-        return self.sample_id if self.replica is None else f"{self.sample_id}#{self.replica}"
+        """One id a line: the sample's, with the numbers of replica and turn where there are several."""
+        replica = "" if self.replica is None else f"#{self.replica}"
+        return f"{self.sample_id}{replica}" if self.turn is None else f"{self.sample_id}{replica}@{self.turn}"
 
     @cached_property
     def body_value(self) -> Any:

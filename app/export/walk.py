@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 
 from app.export import columns
 from app.export.census import IDS_LISTED, Census, LeftOut
+from app.export.conversations import rows_of
 from app.export.lines import line_of
 from app.export.pages import Answered, answers
 from app.export.presets import Preset
 from app.export.request import Format, Only, lost_reasoning, takes
 from app.export.sink import Sink
 from app.export.template import Template
-from app.export.values import Unfit
+from app.export.values import Exported, Unfit
 from app.model.errors import CaptureFailed, IntegrityFailure
 from app.model.ids import EndpointId
 from app.model.verdicts import Verdict
@@ -38,7 +39,8 @@ class Walked:
     """What a walk met. It grows by fixed amounts only: of ids that are left out, the first thousand are kept."""
 
     rows: int = 0
-    verdicts: Counter[Verdict] = field(default_factory=Counter)  # of the lines
+    jobs: int = 0  # that the rows are of; the counts below are of these
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
     finish_reasons: Counter[str | None] = field(default_factory=Counter)
     met: Counter[Verdict] = field(default_factory=Counter)  # of all accepted answers
     left: Counter[str] = field(default_factory=Counter)
@@ -101,51 +103,58 @@ async def write_lines(
 def lines_of(walked: Walked, answered: Iterable[Answered], taking: Taking) -> Iterator[bytes]:
     """The lines of some answers; what comes of each is counted in `walked`."""
     for answer in answered:
-        if (line := _take(walked, answer, taking)) is not None:
-            yield line
+        yield from _take(walked, answer, taking)
 
 
-def _take(walked: Walked, answer: Answered, taking: Taking) -> bytes | None:
+def _take(walked: Walked, answer: Answered, taking: Taking) -> list[bytes]:
+    """The lines of a job: one, more of a conversation whose generations are rows, or none with a counted reason."""
     walked.met[answer.verdict] += 1
     reason = _why_not(walked, answer, taking)
     if reason is not None:
         _leave_out(walked, answer, reason)
-        return None
+        return []
     if lost_reasoning(answer.verdict) and not taking.allow_uncaptured:
         raise CaptureFailed(
-            f"Sample {answer.row.sample_id!r} has lost its reasoning ({answer.verdict}). Nothing was exported."
+            f"Sample {answer.sample_id!r} has lost its reasoning ({answer.verdict}). Nothing was exported."
         )
     exported = answer.exported(taking.template)
     try:
-        line = line_of(exported, taking.preset)
-        if taking.format is Format.PARQUET:
-            columns.cells(taking.preset, line)
-    except Unfit as why:
+        lines = [_line(row, taking) for row in rows_of(exported, taking.preset)]
+    except Unfit as why:  # one generation that has no row leaves out its whole conversation
         _leave_out(walked, answer, why.reason)
-        return None
-    walked.rows += 1
+        return []
+    walked.rows += len(lines)
+    walked.jobs += 1
     walked.verdicts[answer.verdict] += 1
     walked.finish_reasons[answer.finish_reason] += 1
-    walked.endpoints[answer.endpoint] += 1
-    walked.parser_versions.add(answer.parser_version)
+    walked.endpoints.update(None if row.endpoint_id is None else EndpointId(row.endpoint_id) for row in answer.rows)
+    walked.parser_versions.update(row.parser_version for row in answer.rows)
     walked.with_tool_calls += exported.tool_calls is not None
+    return lines
+
+
+def _line(row: Exported, taking: Taking) -> bytes:
+    """Raises Unfit where there is none in such a file."""
+    line = line_of(row, taking.preset)
+    if taking.format is Format.PARQUET:
+        columns.cells(taking.preset, line)
     return line
 
 
 def _leave_out(walked: Walked, answer: Answered, reason: str) -> None:
     walked.left[reason] += 1
     if len(walked.excluded) < IDS_LISTED:
-        walked.excluded.append(LeftOut(answer.row.sample_id, answer.row.replica, reason))
+        walked.excluded.append(LeftOut(answer.sample_id, answer.replica, reason))
 
 
 def _why_not(walked: Walked, answer: Answered, taking: Taking) -> str | None:
     if not takes(taking.only, answer.verdict):
         return str(answer.verdict)
-    return OVER_LIMIT if taking.limit is not None and walked.rows >= taking.limit else None
+    return OVER_LIMIT if taking.limit is not None and walked.jobs >= taking.limit else None
 
 
 def _check(census: Census, walked: Walked) -> None:
-    accounted = walked.rows + sum(walked.left_out(census).values())
+    accounted = walked.jobs + sum(walked.left_out(census).values())
     if accounted != census.total:
         raise IntegrityFailure(
             f"Dataset {census.name} has {census.total:,} jobs, and {accounted:,} were accounted for. "

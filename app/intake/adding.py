@@ -1,7 +1,8 @@
 """One batch of rows into the store, in one transaction."""
 
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.intake import statements
@@ -10,7 +11,8 @@ from app.intake.matching import CROWD, Crowd, Matched, New, Standing, names, pla
 from app.intake.request import ImportRequest
 from app.intake.results import Results, Taken, add_results
 from app.intake.rows import Row, asked_content
-from app.model.errors import IntegrityFailure
+from app.model.config import DatasetConfig
+from app.model.errors import IntegrityFailure, UsageError
 from app.model.ids import DatasetId
 from app.responses.imported import Result
 from app.store.batch import bind_rows
@@ -27,6 +29,7 @@ class Batch:
     dataset: DatasetId | None  # None: to be made with the first sample
     source: int | None  # None until the first sample is added
     rank: int
+    config: DatasetConfig
     rows: Sequence[Row]
     matched: Matched  # only read here: a transaction may be tried again
     rows_read: int  # of the file, these included
@@ -157,11 +160,12 @@ async def _insert(tx: Tx, batch: Batch, new: Sequence[New]) -> int:
     samples = bind_rows(_columns(sample_id, one) for sample_id, one in zip(sample_ids, new, strict=True))
     added = await tx.run(statements.add_samples(), {"dataset": batch.into, "source": source, "samples": samples})
     last = int(await tx.value(statements.highest_ordinal(), {"dataset": batch.into}))
-    jobs = bind_rows(enumerate(sample_ids, last + 1))
-    queued = await tx.run(statements.add_jobs(), {"dataset": batch.into, "rank": batch.rank, "jobs": jobs})
-    if not added == queued == len(new):
+    named = zip(sample_ids, new, strict=True)
+    jobs = [job for place, (name, one) in enumerate(named, last + 1) for job in _jobs(batch.config, place, name, one)]
+    queued = await tx.run(statements.add_jobs(), {"dataset": batch.into, "rank": batch.rank, "jobs": bind_rows(jobs)})
+    if added != len(new) or queued != len(jobs):
         raise IntegrityFailure(
-            f"Of {len(new)} new rows the store took {added} samples and {queued} jobs. Nothing was kept."
+            f"Of {len(new)} new rows the store took {added} samples and {queued} of {len(jobs)} jobs. Nothing was kept."
         )
     return source
 
@@ -190,6 +194,19 @@ def _columns(sample_id: str, new: New) -> tuple[int | str | None, ...]:
     row, identity = new.row, new.row.identity
     content = identity.content_sha256
     return sample_id, identity.base_id, new.occurrence, content, row.messages, row.tools, row.settings, row.line
+
+
+def _jobs(config: DatasetConfig, ordinal: int, sample_id: str, new: New) -> Iterator[tuple[int | str | None, ...]]:
+    """The jobs of a sample. Several answers to one prompt need seeds of their own, or a server may give one twice."""
+    seeds: Iterable[int | None] = (None,)
+    if config.samples > 1:
+        settings = {} if new.row.settings is None else json.loads(new.row.settings)
+        first = settings.get("seed", config.extra.get("seed", 0))
+        if not isinstance(first, int):
+            raise UsageError(f"Row {new.row.line} sets seed {first!r}; several answers a prompt need a whole number.")
+        seeds = range(first, first + config.samples)
+    for replica, seed in enumerate(seeds):
+        yield ordinal, sample_id, replica, seed, new.row.turns
 
 
 async def _free_names(tx: Tx, dataset: DatasetId, new: Sequence[New]) -> list[str]:

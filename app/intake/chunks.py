@@ -32,10 +32,15 @@ class Tally:
     formats: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)  # by kind: what follows the colon left out
     reasons: Counter[str] = field(default_factory=Counter)
+    conversations: int = 0  # rows that ask for several answers, and how many those are
+    turns: int = 0
 
     def add_rows(self, rows: list[Row]) -> None:
         for row in rows:
             self.formats[row.format] += 1
+            if row.turns > 1:
+                self.conversations += 1
+                self.turns += row.turns
             for note in row.notes:
                 self.notes[note.partition(":")[0]] += 1
 

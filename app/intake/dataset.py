@@ -79,6 +79,12 @@ async def find_or_create(tx: Tx, request: ImportRequest) -> DatasetId:
 
 def refuse_other_settings(request: ImportRequest, stored: DatasetConfig, max_attempts: int) -> None:
     """Settings belong to the dataset: one that is said again must be the stored one."""
+    samples = request.said.get("samples")
+    if samples is not None and samples != stored.samples:
+        raise UsageError(
+            f"Dataset {request.dataset} has {stored.samples} answers a prompt, and this import says {samples}. That "
+            "is settled when a dataset is made: import into a dataset of another name."
+        )
     different = list(_different(request, stored, max_attempts))
     if different:
         raise UsageError(

@@ -17,6 +17,9 @@ class Turn:
     multimodal: bool = False  # holds more than text
 
 
+PLACE = Turn("assistant", "-")  # of an answer that the row does not have: its words are never used
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A row as its format reads it."""
@@ -28,3 +31,5 @@ class Draft:
     named: dict[str, Json] | None = None  # what holds the row's id, where that is not the row itself
     prompt_elsewhere: bool = False  # the row holds an answer alone
     settings: dict[str, Json] | None = None  # keys of the request that this row overrides
+    followups: tuple[Turn, ...] = ()  # what the user says after each answer, where the row has no answers
+    script: bool = False  # every answer is the model's own, whatever --turns says

@@ -13,6 +13,7 @@ from app.intake.lines import open_lines
 from app.intake.matching import Repeats, numbered
 from app.intake.request import ImportReport, ImportRequest
 from app.intake.rows import Reject, Row
+from app.model.config import DatasetConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,9 @@ class DryRun:
             notes=dict(self._tally.notes),
             reasons=dict(self._tally.reasons),
             rejects=None,
+            conversations=self._tally.conversations,
+            turns=self._tally.turns,
+            samples=DatasetConfig().changed(**self.request.said).samples,
         )
 
 

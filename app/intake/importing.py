@@ -158,6 +158,7 @@ class _Import:
             self._dataset,
             self._source,
             self._target.rank,
+            self._target.config,
             rows,
             self._matched,
             self._rows,
@@ -200,6 +201,9 @@ class _Import:
             rejects=self._out.path,
             results=dict(self._results),
             uncaptured=self._uncaptured.path,
+            conversations=self._tally.conversations,
+            turns=self._tally.turns,
+            samples=self._target.config.samples,
         )
 
 

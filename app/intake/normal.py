@@ -1,10 +1,13 @@
 """The normal form of a prompt: one form whatever the file, so that equal prompts are equal bytes."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from enum import StrEnum
+from itertools import pairwise, takewhile
 
-from app.intake.draft import Draft, Turn
+from app.intake.draft import PLACE, Draft, Turn
 from app.intake.refusal import RowRefused
+from app.intake.script import as_script
 from app.intake.strict_json import Json
 from app.intake.tools import Call, Object, read_call, read_tools, refuse_undeclared
 from app.intake.turns import CALL_ROLES
@@ -20,6 +23,14 @@ ROLES = {name: role for role, names in _SPOKEN_BY.items() for name in names}
 _OPEN, _CLOSE = "<think>", "</think>"
 
 
+class Turns(StrEnum):
+    """Which answers of a conversation are asked for."""
+
+    LAST = "last"  # the one after the last user turn; what stands before it is history
+    FIRST = "first"  # the one after the first user turn; the rest is left out
+    ALL = "all"  # every one, in turn, each after the model's own answers before it
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """What is asked: messages with nothing but role, content, reasoning_content, tool_calls and tool_call_id."""
@@ -29,13 +40,17 @@ class Prompt:
     notes: list[str]
 
 
-def normalise(draft: Draft) -> Prompt:
+def normalise(draft: Draft, asked: Turns = Turns.LAST) -> Prompt:
     """The prompt of a draft, or RowRefused with the first reason in the order of the checks."""
     tools = read_tools(draft.tools)
     turns = [_with_role(turn) for turn in draft.turns]
+    if asked is Turns.ALL:
+        turns += [one for follow_up in draft.followups for one in (PLACE, follow_up)]
     if draft.multimodal or any(turn.multimodal for turn in turns):
         raise RowRefused("multimodal")
     turns, leading = _without_leading_answers(turns)
+    if asked is Turns.FIRST:
+        turns = list(_up_to_first_answer(turns))
     if any(turn.role == "user" and is_blank(turn.text) for turn in turns):
         raise RowRefused("empty_user_turn")
     whole = [_with_reasoning(turn) for turn in turns]
@@ -43,7 +58,10 @@ def normalise(draft: Draft) -> Prompt:
     cut = len(kept) < len(whole) - 1
     kept = _without_trailing_answers(kept)
     messages = _linked(kept, tools)
-    return Prompt(messages, tools, [*_notes(kept, leading, cut=cut), *draft.notes])
+    notes = _notes(kept, leading, cut=cut)
+    if draft.followups and asked is not Turns.ALL:
+        notes.append(f"followups:{len(draft.followups)}")
+    return Prompt(as_script(messages) if asked is Turns.ALL else messages, tools, [*notes, *draft.notes])
 
 
 def _with_role(turn: Turn) -> Turn:
@@ -51,6 +69,11 @@ def _with_role(turn: Turn) -> Turn:
     if role is None:
         raise RowRefused(f"unknown_role:{turn.role}")
     return turn if role == turn.role else replace(turn, role=role)
+
+
+def _up_to_first_answer(turns: list[Turn]) -> Iterator[Turn]:
+    """The system and user turns that an answer follows for the first time."""
+    return takewhile(lambda turn: turn.role in ("system", "user"), turns)
 
 
 def is_blank(text: str) -> bool:

@@ -69,6 +69,9 @@ class ImportReport:
     uncaptured: Path | None = None  # where those without usable reasoning are written down
     fates: Mapping[str, int] = field(default_factory=dict)  # ids of the same run that have not one answer
     unanswered: Path | None = None  # where they are named
+    conversations: int = 0  # rows that ask for several answers, one after another
+    turns: int = 0  # of these conversations
+    samples: int = 1  # answers a prompt
 
 
 def is_readable(path: str) -> bool:

@@ -7,8 +7,9 @@ import msgspec
 
 from app.intake.formats import AUTO, read_draft
 from app.intake.identity import Identity, identify
-from app.intake.normal import Prompt, normalise
+from app.intake.normal import Prompt, Turns, normalise
 from app.intake.refusal import RowRefused
+from app.intake.script import turns_in
 from app.intake.strict_json import Json, read_json
 from app.model.old_answer import OldAnswer
 
@@ -19,6 +20,7 @@ class Reading:
 
     format: str = AUTO
     id_field: str | None = None
+    turns: Turns = Turns.LAST
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class Row:
     notes: tuple[str, ...]
     settings: str | None = None  # JSON of what this row overrides in its request
     result: OldAnswer | None = None  # of an earlier run
+    turns: int = 1  # answers that it asks for
     prompt_elsewhere: bool = False  # messages and tools are those of the dataset's sample of this id
 
     @property
@@ -74,7 +77,9 @@ def _row(line: int, data: bytes, reading: Reading) -> Row:
     }
     format_, draft = read_draft(row, reading.format)
     result = None if format_.answer is None else format_.answer(row, data)
-    prompt = Prompt([], None, []) if draft.prompt_elsewhere else normalise(draft)
+    # An old answer is that to the last turn, whatever is asked of other rows.
+    turns = Turns.ALL if draft.script else reading.turns if result is None else Turns.LAST
+    prompt = Prompt([], None, []) if draft.prompt_elsewhere else normalise(draft, turns)
     identity = identify(row if draft.named is None else draft.named, prompt.messages, prompt.tools, reading.id_field)
     try:
         messages = msgspec.json.encode(prompt.messages).decode()
@@ -83,8 +88,8 @@ def _row(line: int, data: bytes, reading: Reading) -> Row:
         _sendable(identity.base_id)
     except UnicodeEncodeError:
         raise RowRefused("lone_surrogate") from None
-    notes = tuple(prompt.notes)
-    return Row(line, format_.name, identity, messages, tools, notes, settings, result, draft.prompt_elsewhere)
+    notes, asks = tuple(prompt.notes), turns_in(prompt.messages)
+    return Row(line, format_.name, identity, messages, tools, notes, settings, result, asks, draft.prompt_elsewhere)
 
 
 # Tools may hold whole numbers of any length, which msgspec does not write.

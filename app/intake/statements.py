@@ -152,18 +152,21 @@ def add_samples() -> Insert:
 
 @cache
 def add_jobs() -> Insert:
-    """A ready job for each of the named samples, one after another from ordinal `first` on."""
-    rows = batch_rows("jobs", ordinal=int, sample_id=str)
+    """Ready jobs for the named samples, those of one sample under one ordinal."""
+    rows = batch_rows("jobs", ordinal=int, sample_id=str, replica=int, seed=int, turns=int)
     rank = bindparam("rank", type_=Integer())
     ready = bindparam("state", JobState.READY, type_=Text())
     return insert(JOB).from_select(
-        ["dataset_id", "sample_ref", "sample_id", "ordinal", "rank", "state"],
-        select(_DATASET, SAMPLE.c.id, rows.c.sample_id, rows.c.ordinal, rank, ready)
+        ["dataset_id", "sample_ref", "sample_id", "ordinal", "replica", "seed", "turns", "rank", "state"],
+        select(
+            _DATASET, SAMPLE.c.id, rows.c.sample_id, rows.c.ordinal, rows.c.replica, rows.c.seed, rows.c.turns, rank,
+            ready,
+        )
         .join_from(
             rows, SAMPLE, (SAMPLE.c.dataset_id == _DATASET) & (SAMPLE.c.sample_id == rows.c.sample_id), isouter=True
         )
-        .order_by(rows.c.ordinal),
-    )
+        .order_by(rows.c.ordinal, rows.c.replica),
+    )  # fmt: skip
 
 
 @cache

@@ -5,6 +5,8 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from app.leasing import statements
+from app.leasing.conversations import Place, conversations_at
+from app.model.conversation import Conversation
 from app.model.errors import StoreReplaced
 from app.model.ids import DatasetId, JobId, WorkerId
 from app.model.lease import Lease
@@ -40,11 +42,13 @@ class Prompt:
 
     sample_id: str
     replica: int
-    messages: str  # JSON list
+    messages: str  # JSON list, as the sample has it: of a conversation the script
     tools: str | None  # JSON list
     params: str | None  # JSON of the row's own settings
     config: str  # JSON of the dataset's settings
     job_params: str | None = None  # JSON of settings that a retry gave this job
+    seed: int | None = None  # where its sample is answered several times
+    conversation: Conversation | None = None  # where it is one of several turns
     held: bool = False  # a hold came between the claim and this look
     dataset: str = ""  # its name; with `content_sha256` it finds the sample again in a store that was restored
     content_sha256: str = ""
@@ -118,9 +122,13 @@ async def unserved(store: Store, wanted: frozenset[str] | None, models: frozense
 
 
 async def prompts_of(store: Store, leases: Sequence[Lease]) -> dict[JobId, Prompt]:
-    """What is asked for each lease. Samples never change, so this needs no lock."""
+    """What is asked for each lease. Samples never change, nor do the answers of a conversation that is leased, so this
+    needs no lock.
+    """
     async with store.snapshot() as reads:
         rows = await reads.rows(statements.prompts(), {"jobs": bind_rows([(lease.job,) for lease in leases])})
+        places = [Place(JobId(row.id), row.messages, row.turns, row.turn) for row in rows if row.turns > 1]
+        conversations = {job: found for (job, _), found in (await conversations_at(reads, places)).items()}
     return {
         JobId(row.id): Prompt(
             sample_id=row.sample_id,
@@ -133,6 +141,8 @@ async def prompts_of(store: Store, leases: Sequence[Lease]) -> dict[JobId, Promp
             held=bool(row.held),
             dataset=row.dataset,
             content_sha256=row.content_sha256,
+            seed=row.seed,
+            conversation=conversations.get(JobId(row.id)),
         )
         for row in rows
     }

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.leasing import statements_settling
+from app.leasing.conversations import go_back_to_standing
 from app.leasing.failure_groups import group_of
 from app.model.ids import JobId
 from app.model.lease import Failure, Lease, Settle
@@ -93,8 +94,20 @@ async def stand_in(tx: Tx, job: JobId) -> bool:
     row = await tx.first(statements_settling.stand_in(), {"job": job})
     if row is None:
         return False
+    if row.turns > 1:
+        return row.accepted_seq is not None and await _stand_in_whole(tx, job)
     if row.accepted_seq is None:
         await tx.run(statements_settling.accept_response(), {"response": row.id, "at_seq": await tx.seq()})
     copied = ("verdict", "expected", "finish_reason", "reasoning_chars", "content_chars", "completion_tokens", "found")
-    facts = {f"to_{name}": getattr(row, name) for name in (*copied, "latency_ms", "preview", "loss_flags")}
-    return await tx.run(statements_settling.promote(), {"job": job} | facts) == 1
+    facts = {name: getattr(row, name) for name in (*copied, "latency_ms", "preview", "loss_flags")}
+    return await tx.run(statements_settling.promote(), {"job": job} | _named(facts)) == 1
+
+
+async def _stand_in_whole(tx: Tx, job: JobId) -> bool:
+    """The same for a conversation: only a whole one can, for one answer is none."""
+    facts = await go_back_to_standing(tx, job)
+    return await tx.run(statements_settling.promote(), {"job": job} | _named(facts)) == 1
+
+
+def _named(facts: dict[str, Any]) -> dict[str, Any]:
+    return {f"to_{name}": value for name, value in facts.items()}

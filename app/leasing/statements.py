@@ -166,6 +166,9 @@ def prompts() -> Select[Any]:
         select(
             JOB.c.id,
             JOB.c.replica,
+            JOB.c.seed,
+            JOB.c.turns,
+            JOB.c.turn,
             SAMPLE.c.sample_id,
             SAMPLE.c.messages,
             SAMPLE.c.tools,

@@ -34,6 +34,7 @@ from app.store.tables import (
     SOURCE,
     TOKEN_IDS,
     TRIAGE,
+    TURN,
     UNREAD,
 )
 
@@ -106,6 +107,12 @@ def delete_readings() -> Delete:
 def delete_unread() -> Delete:
     """The marks of their answers that nobody has read."""
     return delete(UNREAD).where(UNREAD.c.job_id.in_(_of_jobs()))
+
+
+@cache
+def delete_turns() -> Delete:
+    """From which answers their conversations went on."""
+    return delete(TURN).where(TURN.c.job_id.in_(_of_jobs()))
 
 
 @cache

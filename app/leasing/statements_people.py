@@ -10,7 +10,9 @@ from sqlalchemy import (
     Select,
     Text,
     Update,
+    and_,
     bindparam,
+    case,
     delete,
     func,
     null,
@@ -28,6 +30,7 @@ from app.store.tables import (
     DATASET,
     HOLD,
     JOB,
+    READING,
     RESPONSE,
 )
 
@@ -106,8 +109,12 @@ def _chosen() -> tuple[ColumnElement[bool], ...]:
 
 def _flagged() -> ColumnElement[bool]:
     """Jobs whose answers have a hint at a loss, where one was asked for."""
-    no_matter = bindparam("any_flag", type_=Integer) == 1
-    return or_(no_matter, JOB.c.loss_flags.contains(bindparam("flag", type_=Text)))
+    return or_(bindparam("any_flag", type_=Integer) == 1, _has_flag(JOB))
+
+
+def _has_flag(table: Any) -> ColumnElement[bool]:
+    has: ColumnElement[bool] = table.c.loss_flags.contains(bindparam("flag", type_=Text))
+    return has
 
 
 @cache
@@ -117,6 +124,28 @@ def retryable() -> Select[Any]:
     in_order = JOB.c.ordinal > 0  # by the index whose order is that of the rows on the disk
     counts = (func.count().label("n"), func.max(JOB.c.ordinal).label("last_ordinal"))
     return select(*groups, *counts).where(*_chosen(), _flagged(), in_order).group_by(*groups)
+
+
+def _from_turn() -> ColumnElement[int]:
+    """Where a conversation begins anew: at the first turn of a chosen verdict or hint, else at its first one.
+
+    One that never came to its end goes on where it was.
+    """
+    newest = select(func.max(READING.c.seq)).where(READING.c.response_id == RESPONSE.c.id).correlate(RESPONSE)
+    accepted = and_(RESPONSE.c.job_id == JOB.c.id, RESPONSE.c.accepted_seq.is_not(None))
+    first_chosen = (
+        select(func.min(RESPONSE.c.turn))
+        .join(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == newest.scalar_subquery()))
+        .where(
+            accepted,
+            RESPONSE.c.superseded_seq.is_(None),
+            or_(READING.c.verdict.in_(bindparam("verdicts", expanding=True)), _has_flag(READING)),
+        )
+        .correlate(JOB)
+        .scalar_subquery()
+    )
+    came_to_its_end = select(RESPONSE.c.id).where(accepted).correlate(JOB).exists()
+    return case((JOB.c.state == JobState.DONE, func.coalesce(first_chosen, 0)), (came_to_its_end, 0), else_=JOB.c.turn)
 
 
 @cache
@@ -138,6 +167,7 @@ def retry() -> Update:
             deaths=0,
             cause=null(),
             params=func.coalesce(bindparam("to_params", type_=Text), JOB.c.params),
+            turn=case((JOB.c.turns == 1, 0), else_=_from_turn()),
         )
     )
 

@@ -146,6 +146,7 @@ def stand_in() -> Select[Any]:
             RESPONSE.c.id,
             RESPONSE.c.accepted_seq,
             RESPONSE.c.expected,
+            JOB.c.turns,
             (RESPONSE.c.received_ms - RESPONSE.c.requested_ms).label("latency_ms"),
             READING.c.verdict,
             READING.c.finish_reason,
@@ -157,6 +158,7 @@ def stand_in() -> Select[Any]:
             READING.c.loss_flags,
         )
         .join(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == newest))
+        .join(JOB, JOB.c.id == RESPONSE.c.job_id)
         .where(
             RESPONSE.c.job_id == bindparam("job"),
             READING.c.verdict != "malformed",

@@ -27,6 +27,7 @@ class DatasetConfig:
     extra: dict[str, Any] = field(default_factory=dict)  # further keys of the request body
     gate: int = 20
     min_capture: float = 0.95
+    samples: int = 1  # answers a prompt, each a job of its own
 
     def __post_init__(self) -> None:
         taken = sorted(RESERVED & self.extra.keys())

@@ -16,3 +16,10 @@ class OldAnswer:
     profile: str | None = None
     http_status: int | None = None
     facts: Mapping[str, str | int | None] = field(default_factory=dict)  # further columns of a response
+    earlier: tuple["OldAnswer", ...] = ()  # of a conversation: the answers to the turns before this one
+
+    @property
+    def latency_ms(self) -> int | None:
+        """How long it took, where its row says when it was asked and when it came."""
+        asked, came = self.facts.get("requested_ms"), self.facts.get("received_ms")
+        return came - asked if isinstance(asked, int) and isinstance(came, int) else None

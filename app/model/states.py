@@ -26,6 +26,7 @@ class Event(StrEnum):
     GIVE_UP = "give_up"  # a failure that cannot heal, or the last try
     DUE = "due"  # the waiting time is over
     ACCEPT = "accept"  # the response of the newest attempt is accepted
+    HAND_ON = "hand_on"  # so is that of a turn which is not the last, and its holder does not ask the next one
     PROMOTE = "promote"  # an earlier response stands in for the one that could not be had
     RETRY = "retry"  # a person asks for new attempts
     CANCEL = "cancel"  # a person takes it out
@@ -45,6 +46,10 @@ MOVES: dict[tuple[JobState, Event], JobState] = {
     (JobState.READY, Event.ACCEPT): JobState.DONE,
     (JobState.WAITING, Event.ACCEPT): JobState.DONE,
     (JobState.FAILED, Event.ACCEPT): JobState.DONE,
+    (JobState.LEASED, Event.HAND_ON): JobState.READY,
+    (JobState.READY, Event.HAND_ON): JobState.READY,
+    (JobState.WAITING, Event.HAND_ON): JobState.READY,
+    (JobState.FAILED, Event.HAND_ON): JobState.READY,
     (JobState.DONE, Event.RETRY): JobState.READY,
     (JobState.FAILED, Event.RETRY): JobState.READY,
     (JobState.CANCELLED, Event.RETRY): JobState.READY,

@@ -81,6 +81,7 @@ def _tally(tally: Tally) -> dict[str, Any]:
         "capture": fraction_json(tally.capture),
         "truncated": fraction_json(tally.truncated),
         "verdicts": {verdict: tally.verdict(verdict) for verdict in Verdict if verdict is not Verdict.MALFORMED},
+        "turns": fraction_json(tally.turns),
         "late_answers": tally.late,
         "completion_tokens": tally.tokens,
     }

@@ -12,7 +12,7 @@ from app.gates.stalling import stalled
 from app.model.errors import no_such_dataset
 from app.model.lease import Cause
 from app.model.states import JobState
-from app.model.verdicts import Verdict
+from app.model.verdicts import Fraction, Verdict
 from app.progress import rates, statements
 from app.progress.disk import disk_usage, need_in
 from app.progress.eta import Eta, Situation, eta
@@ -150,6 +150,7 @@ def _dataset(
         late=counts.get("late", 0),
         tokens=counts.get("tokens", 0),
         failed={cause: counts.get(f"failed:{cause}", 0) for cause in Cause},
+        turns=Fraction(counts.get("turns_answered", 0), counts.get("turns", 0)),
     )
     situation = Situation(
         tally.total,

@@ -17,6 +17,7 @@ from app.spool.looking import SpoolState
 
 LATE_AFTER_MS = 30_000  # two heartbeats
 OPEN = (JobState.READY, JobState.LEASED, JobState.WAITING)
+NO_TURNS = Fraction(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Tally:
     late: int  # answers kept without being accepted
     tokens: int  # completion tokens of done jobs
     failed: Mapping[str, int] = field(default_factory=dict)  # failed jobs by cause
+    turns: Fraction = NO_TURNS  # of conversations: answered, of all that their samples ask for
 
     @property
     def summed(self) -> int:
@@ -254,4 +256,5 @@ def sum_of(tallies: Iterable[Tally]) -> Tally:
         late=sum(tally.late for tally in every),
         tokens=sum(tally.tokens for tally in every),
         failed={cause: sum(tally.failed_by(cause) for tally in every) for cause in Cause},
+        turns=Fraction(sum(tally.turns.part for tally in every), sum(tally.turns.whole for tally in every)),
     )

@@ -1,7 +1,7 @@
 """One sample with everything that is stored about it: what was asked, each attempt, the body and its texts."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from app.progress.filters import Listing
 from app.progress.finding import dataset_named
 from app.progress.reassembly import Reassembly, reassemble
 from app.progress.samples import NOBODY, Neighbours, SampleLine, line, neighbours
+from app.progress.turns import TurnView, read_turns
 from app.store.codec import decode_text, unpack
 from app.store.store import Store
 from app.store.transaction import Reads
@@ -44,7 +45,7 @@ class Answer:
     id: ResponseId
     attempt: int
     turn: int
-    standing: str  # accepted, superseded, late or kept
+    standing: str  # accepted, superseded, taken (a conversation goes on from it), late or kept
     worker: int | None
     leased_ms: int | None
     requested_ms: int | None
@@ -106,6 +107,9 @@ class SampleView:
     texts: Texts | None
     reassembly: Reassembly | None  # of what is shown; None where no body is stored, or it was not read yet
     config: str  # JSON of the dataset's settings
+    seed: int | None = None  # sent with its requests, where the sample is answered several times
+    turns: tuple[TurnView, ...] = ()  # of a conversation, up to the one that is asked next
+    turns_asked: int = 1  # that its sample asks for
     neighbours: Neighbours = NOBODY  # in the list that the sample was opened from
 
 
@@ -116,17 +120,22 @@ async def sample(
     *,
     replica: int = 0,
     attempt: int | None = None,
+    turn: int | None = None,
     listing: Listing | None = None,
 ) -> SampleView:
-    """Everything about one sample; NotFound for an unknown one, and for an attempt that stored no body."""
+    """Everything about one sample; NotFound for an unknown one, and for an attempt or turn that stored no body."""
     async with store.snapshot() as reads:
         dataset = await dataset_named(reads, name)
         job = await _job(reads, dataset, name, sample_id, replica)
-        answers = tuple(_answer(row) for row in await reads.rows(statements.responses(), {"job": job.id}))
+        taken = await _taken(reads, job)
+        answers = tuple(_answer(row, taken) for row in await reads.rows(statements.responses(), {"job": job.id}))
+        turns = await read_turns(reads, job, {one.turn: one.id for one in answers if one.id in taken})
         failures = tuple(_failure(row) for row in await reads.rows(statements.failures(), {"job": job.id}))
-        shown = _shown(answers, attempt)
-        if attempt is not None and shown is None:
-            raise NotFound(f"Sample {sample_id!r} has no stored body of attempt {attempt}. {_stored(answers)}")
+        shown = _shown(answers, attempt, turn)
+        if shown is None and (attempt, turn) != (None, None):
+            asked = "" if turn is None else f" at turn {turn}"
+            of = "" if attempt is None else f" of attempt {attempt}"
+            raise NotFound(f"Sample {sample_id!r} has no stored body{of}{asked}. {_stored(answers)}")
         texts = None if shown is None else await _texts(reads, shown)
         around = NOBODY if listing is None else await neighbours(reads, dataset, listing, line(job))
     return SampleView(
@@ -142,6 +151,9 @@ async def sample(
         texts=texts,
         reassembly=_reassembly(shown, texts),
         config=job.config,
+        seed=job.seed,
+        turns=turns,
+        turns_asked=job.turns,
         neighbours=around,
     )
 
@@ -167,11 +179,19 @@ def _unbindable(text: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _shown(answers: Sequence[Answer], attempt: int | None) -> Answer | None:
-    if attempt is not None:
-        return next((answer for answer in reversed(answers) if answer.attempt == attempt), None)
-    accepted = [answer for answer in answers if answer.standing == "accepted"]
-    found = accepted or answers
+async def _taken(reads: Reads, job: Any) -> frozenset[int]:
+    """The answers that a conversation goes on from."""
+    if job.turns == 1:
+        return frozenset()
+    rows = await reads.rows(statements.taken(), {"job": job.id, "turn": job.turn})
+    return frozenset(row.response_id for row in rows)
+
+
+def _shown(answers: Sequence[Answer], attempt: int | None, turn: int | None) -> Answer | None:
+    """The newest answer of those asked for; without an attempt one that stands, where there is one."""
+    of_turn = [answer for answer in answers if turn in (None, answer.turn) and attempt in (None, answer.attempt)]
+    standing = [answer for answer in of_turn if answer.standing in ("accepted", "taken")]
+    found = of_turn if attempt is not None else standing or of_turn
     return found[-1] if found else None
 
 
@@ -188,9 +208,9 @@ async def _texts(reads: Reads, shown: Answer) -> Texts:
     return Texts(unpack(row.codec, row.raw), decode_text(form, row.reasoning), decode_text(form, row.content))
 
 
-def _answer(row: Any) -> Answer:
+def _answer(row: Any, taken: Set[int]) -> Answer:
     return Answer(
-        id=ResponseId(row.id), attempt=row.attempt, turn=row.turn, standing=_standing(row),
+        id=ResponseId(row.id), attempt=row.attempt, turn=row.turn, standing=_standing(row, taken),
         worker=row.worker_id, leased_ms=row.leased_ms,
         requested_ms=row.requested_ms, received_ms=row.received_ms, http_status=row.http_status, form=row.form,
         expected=bool(row.expected), profile=row.profile, raw_text_sent=bool(row.raw_text_sent),
@@ -200,9 +220,11 @@ def _answer(row: Any) -> Answer:
     )  # fmt: skip
 
 
-def _standing(row: Any) -> str:
+def _standing(row: Any, taken: Set[int]) -> str:
     if row.accepted_seq is not None:
         return "accepted" if row.superseded_seq is None else "superseded"
+    if row.id in taken:
+        return "taken"
     return "late" if row.late else "kept"
 
 

@@ -28,8 +28,9 @@ def sample_json(view: SampleView) -> dict[str, Any]:
     for failure in facts["failures"]:
         failure["body"] = None if failure["body"] is None else text_or_base64(failure["body"])
     shown = None if view.shown is None else view.shown.attempt
+    turn = None if view.shown is None else view.shown.turn
     texts = None if view.texts is None else _texts(view.texts)
-    return facts | {"sample": facts.pop("line"), "shown": shown, "texts": texts}
+    return facts | {"sample": facts.pop("line"), "shown": shown, "shown_turn": turn, "texts": texts}
 
 
 def _texts(texts: Texts) -> dict[str, Any]:

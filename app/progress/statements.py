@@ -19,6 +19,7 @@ from app.store.tables import (
     READING,
     RESPONSE,
     SAMPLE,
+    TURN,
     WORKER,
 )
 
@@ -163,7 +164,17 @@ _LISTED = (
 def sample() -> Select[Any]:
     """One job by its sample's id and replica, with what is asked."""
     return (
-        select(*_LISTED, SAMPLE.c.messages, SAMPLE.c.tools, SAMPLE.c.params, SAMPLE.c.source_row, DATASET.c.config)
+        select(
+            *_LISTED,
+            JOB.c.turns,
+            JOB.c.turn,
+            JOB.c.seed,
+            SAMPLE.c.messages,
+            SAMPLE.c.tools,
+            SAMPLE.c.params,
+            SAMPLE.c.source_row,
+            DATASET.c.config,
+        )
         .join(DATASET, DATASET.c.id == JOB.c.dataset_id)
         .join(SAMPLE, SAMPLE.c.id == JOB.c.sample_ref)
         .where(
@@ -201,6 +212,12 @@ def responses() -> Select[Any]:
         .where(RESPONSE.c.job_id == _JOB)
         .order_by(RESPONSE.c.attempt, RESPONSE.c.turn)
     )  # fmt: skip
+
+
+@cache
+def taken() -> Select[Any]:
+    """The answers that a conversation goes on from, before a turn."""
+    return select(TURN.c.response_id).where(TURN.c.job_id == _JOB, TURN.c.turn < bindparam("turn", type_=Integer()))
 
 
 @cache

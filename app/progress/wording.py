@@ -157,3 +157,8 @@ def need(found: Need) -> str:
     if found.total is None or found.answer_bytes is None:
         return f"unknown for {found.open_jobs:,} open jobs: no answer yet"
     return f"about {size(found.total)} for {found.open_jobs:,} open jobs ({size(found.answer_bytes)} an answer so far)"
+
+
+def turns(tally: Tally) -> str:
+    """`conversations: 1,234/5,678 turns answered, 21.7 %`; nothing where there are none."""
+    return f"conversations: {tally.turns} turns answered, {tally.turns.percent}" if tally.turns.whole else ""

@@ -10,11 +10,12 @@ from typing import Any
 
 from app.capture import Asked, Form, Reading, read_body
 from app.model.config import DatasetConfig
-from app.model.ids import JobId
+from app.model.ids import JobId, ResponseId
 from app.model.old_answer import OldAnswer
 from app.model.verdicts import Verdict
 from app.responses import statements
 from app.responses.read import copied_facts, reading_row, token_row
+from app.responses.turns import take_conversations
 from app.responses.unread import prompt_text
 from app.responses.versions import claim_version
 from app.store.batch import bind_rows
@@ -34,16 +35,16 @@ class Result:
     expected: bool
     profile: str
     answer: OldAnswer
+    earlier: tuple["Result", ...] = ()  # of a conversation: the turns before
+
+    @property
+    def turns(self) -> tuple["Result", ...]:
+        """The answers of all its turns; most have one."""
+        return (*self.earlier, self)
 
     @property
     def readable(self) -> bool:
-        return self.reading.verdict is not Verdict.MALFORMED
-
-    @property
-    def latency_ms(self) -> int | None:
-        """How long it took, where its row says so, as an archive of ours does."""
-        sent, came = (self.answer.facts.get(name) for name in ("requested_ms", "received_ms"))
-        return came - sent if isinstance(sent, int) and isinstance(came, int) else None
+        return all(turn.reading.verdict is not Verdict.MALFORMED for turn in self.turns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,9 @@ def read_result(answer: OldAnswer, messages: str, config: DatasetConfig) -> Resu
     expected = config.expected if answer.expected is None else answer.expected
     profile = config.profile if answer.profile is None else answer.profile
     about = Asked(None if expected else False, profile, prompt_text(messages), Form(answer.form))
-    return Result(pack(answer.body), read_body(answer.http_status, answer.body, about), expected, profile, answer)
+    reading = read_body(answer.http_status, answer.body, about)
+    earlier = tuple(read_result(one, messages, config) for one in answer.earlier)
+    return Result(pack(answer.body), reading, expected, profile, answer, earlier)
 
 
 async def known_bodies(tx: Tx, results: Iterable[JobResult]) -> set[JobId]:
@@ -83,7 +86,8 @@ async def take_results(tx: Tx, results: Sequence[JobResult]) -> set[JobId]:
 
 async def _accept(tx: Tx, answers: Sequence[JobResult]) -> dict[JobId, int]:
     rows = bind_rows(
-        (one.job, 1, int(one.result.expected), one.result.latency_ms, tx.now_ms, 1, *_facts(one)) for one in answers
+        (one.job, 1, int(one.result.expected), one.result.answer.latency_ms, tx.now_ms, 1, *_facts(one))
+        for one in answers
     )
     done = await tx.rows(statements.accept_stored(), {"answers": rows})
     return {JobId(row.id): row.attempt for row in done}
@@ -100,29 +104,35 @@ async def _count(tx: Tx, malformed: Sequence[JobResult]) -> dict[JobId, int]:
 
 async def _store(tx: Tx, taken: Sequence[JobResult], attempts: dict[JobId, int]) -> None:
     seq = await tx.seq()
-    responses = [_response(one, attempts[one.job], seq, tx.now_ms) for one in taken]
+    turns = [(one.job, turn, result) for one in taken for turn, result in enumerate(one.result.turns)]
+    stands = {one.job: seq if one.result.readable else None for one in taken}
+    responses = [_response(job, turn, result, attempts[job], stands[job], tx.now_ms) for job, turn, result in turns]
     await tx.many(statements.keep_response(), responses)
-    keys = bind_rows((one.job, attempts[one.job], 0) for one in taken)
-    numbers = {JobId(row.job_id): row.id for row in await tx.rows(statements.stored(), {"kept": keys})}
-    readings = [reading_row(numbers[one.job], seq, one.result.reading) for one in taken]
+    keys = bind_rows((job, attempts[job], turn) for job, turn, _ in turns)
+    numbers = {(row.job_id, row.turn): row.id for row in await tx.rows(statements.stored(), {"kept": keys})}
+    readings = [reading_row(numbers[job, turn], seq, result.reading) for job, turn, result in turns]
     await tx.many(statements.add_reading(), readings)
-    ids = [row for one in taken if (row := token_row(numbers[one.job], one.result.reading)) is not None]
-    await tx.many(statements.add_token_ids(), ids)
+    tokens = [token_row(ResponseId(numbers[job, turn]), result.reading) for job, turn, result in turns]
+    await tx.many(statements.add_token_ids(), [row for row in tokens if row is not None])
+    talks = {one.job: len(one.result.turns) for one in taken if one.result.earlier and one.result.readable}
+    await take_conversations(tx, talks, numbers)
 
 
-def _response(one: JobResult, attempt: int, seq: int, now_ms: int) -> dict[str, Any]:
-    packed = one.result.packed
+def _response(
+    job: JobId, turn: int, result: Result, attempt: int, accepted_seq: int | None, now_ms: int
+) -> dict[str, Any]:
+    packed = result.packed
     return {
-        "job_id": one.job,
+        "job_id": job,
         "attempt": attempt,
-        "turn": 0,
-        "accepted_seq": seq if one.result.readable else None,
-        "form": one.result.answer.form,
-        "http_status": one.result.answer.http_status,
-        "expected": int(one.result.expected),
-        "profile": one.result.profile,
+        "turn": turn,
+        "accepted_seq": accepted_seq,
+        "form": result.answer.form,
+        "http_status": result.answer.http_status,
+        "expected": int(result.expected),
+        "profile": result.profile,
         "raw_bytes": packed.raw_bytes,
         "raw_sha256": packed.raw_sha256,
         "codec": packed.codec,
         "raw": packed.raw,
-    } | {**NOT_SAID, "received_ms": now_ms, **one.result.answer.facts}
+    } | {**NOT_SAID, "received_ms": now_ms, **result.answer.facts}

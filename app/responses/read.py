@@ -15,6 +15,7 @@ from app.model.lease import Failure, Lease
 from app.model.loss_flags import stored
 from app.model.verdicts import Verdict
 from app.responses import statements
+from app.responses.turns import TurnAnswer, take_turns
 from app.responses.versions import claim_version
 from app.store.batch import bind_rows
 from app.store.codec import encode_texts, pack_ids
@@ -36,6 +37,7 @@ class Judged:
     latency_ms: int | None
     failure: Failure | None = None  # of a malformed reading only
     endpoint: EndpointId | None = None  # which server sent it; None: imported, and in nobody's window
+    turn: TurnAnswer | None = None  # of a readable answer in a conversation
 
 
 async def settle(tx: Tx, judged: Sequence[Judged]) -> list[bool]:
@@ -51,7 +53,9 @@ async def settle(tx: Tx, judged: Sequence[Judged]) -> list[bool]:
     await tx.many(
         statements.add_token_ids(), [row for one in new if (row := token_row(one.response, one.reading)) is not None]
     )
-    accepted = await _accept(tx, [one for one in new if one.reading.verdict is not Verdict.MALFORMED])
+    readable = [one for one in new if one.reading.verdict is not Verdict.MALFORMED]
+    accepted = await _accept(tx, [one for one in readable if one.turn is None])
+    accepted |= await take_turns(tx, [one.turn for one in readable if one.turn is not None])
     await fail(tx, [one.failure for one in new if one.failure is not None])
     await watch_answers(tx, [came for one in new if (came := _came(one)) is not None])
     return [one.response in accepted for one in judged]

@@ -18,6 +18,7 @@ from app.model.loss_flags import loaded
 from app.model.states import Event, JobState, sources
 from app.model.verdicts import Verdict
 from app.responses import statements
+from app.responses.healing import with_turns
 from app.responses.read import reading_row
 from app.responses.rewriting import Changed, Rewrite, rewrite
 from app.responses.transitions import Report, Transition
@@ -53,7 +54,7 @@ async def reparse(store: Store, request: Reparse, progress: Callable[[int, int],
     async for place, responses in _batches(store, request.dataset, last):
         async with store.snapshot() as reads:
             rows = await reads.rows(statements.to_reread(), {"responses": bind_rows((one,) for one in responses)})
-        changed = await to_thread.run_sync(_compare, rows)
+        changed = await with_turns(store, rows, await to_thread.run_sync(_compare, rows))
         report.bodies += len(responses)
         report.unchanged += len(rows) - len(changed)
         report.overtaken += len(responses) - len(rows)
@@ -101,6 +102,8 @@ def _changed(row: Any) -> Changed | None:
         return None
     was_none = Verdict(row.verdict) is Verdict.MALFORMED
     heals = was_none and reading.verdict is not Verdict.MALFORMED and not row.answered and row.state in WITHOUT_ANSWER
+    if row.turns > 1:
+        heals = heals and row.turn == row.at_turn
     return Changed(
         response=response,
         job=JobId(row.job_id),
@@ -114,6 +117,7 @@ def _changed(row: Any) -> Changed | None:
         received_ms=row.received_ms,
         imported=row.worker_id is None,
         finishes=heals,
+        conversation=row.turns > 1,
     )
 
 

@@ -10,6 +10,7 @@ from app.model.loss_flags import LossFlag
 from app.responses import statements
 from app.responses.read import copied_facts, reading_row, token_row
 from app.responses.transitions import Report, Transition
+from app.responses.turns import TurnAnswer, copy_whole, take_turns
 from app.responses.versions import claim_version
 from app.store.batch import bind_rows
 from app.store.transaction import Tx
@@ -31,6 +32,8 @@ class Changed:
     received_ms: int
     imported: bool
     finishes: bool  # no answer stands for its job, and this would be one
+    conversation: bool = False  # its job is one of several turns
+    turn: TurnAnswer | None = None  # where it is the answer that a conversation waits for
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,12 @@ async def _rewrite_one(tx: Tx, changed: Sequence[Changed]) -> Rewritten:
     await tx.many(statements.add_reading(), [reading_row(one.response, seq, one.reading) for one in fresh])
     token_rows = [row for one in fresh if (row := token_row(one.response, one.reading)) is not None]
     await tx.many(statements.add_token_ids(), token_rows)
-    await tx.run(statements.copy_facts(), {"facts": bind_rows(_facts(one) for one in fresh)})
-    return Rewritten(overtaken, await _finish(tx, [one for one in fresh if one.finishes], seq))
+    await tx.run(statements.copy_facts(), {"facts": bind_rows(_facts(one) for one in fresh if not one.conversation)})
+    await copy_whole(tx, {one.job for one in fresh if one.conversation and one.transition.accepted})
+    finished = await _finish(tx, [one for one in fresh if one.finishes and not one.conversation], seq)
+    turns = [one.turn for one in fresh if one.turn is not None]
+    taken = await take_turns(tx, turns, told_late=False)
+    return Rewritten(overtaken, finished + sum(one.last and one.response in taken for one in turns))
 
 
 async def _finish(tx: Tx, answers: Sequence[Changed], seq: Seq) -> int:

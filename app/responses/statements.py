@@ -171,6 +171,8 @@ _TO_READ = (
     RESPONSE.c.raw,
     JOB.c.dataset_id,
     JOB.c.tries,
+    JOB.c.turns,
+    JOB.c.turn.label("at_turn"),
     SAMPLE.c.messages,
 )
 
@@ -323,7 +325,7 @@ def to_reread() -> Select[Any]:
             RESPONSE.c.id, RESPONSE.c.job_id, RESPONSE.c.attempt, RESPONSE.c.worker_id, RESPONSE.c.http_status,
             RESPONSE.c.form, RESPONSE.c.expected, RESPONSE.c.profile, RESPONSE.c.requested_ms, RESPONSE.c.received_ms,
             RESPONSE.c.codec, RESPONSE.c.raw, _stands().label("stands"), answered.label("answered"),
-            JOB.c.state, SAMPLE.c.messages,
+            JOB.c.state, JOB.c.dataset_id, JOB.c.turns, JOB.c.turn.label("at_turn"), RESPONSE.c.turn, SAMPLE.c.messages,
             READING.c.seq, READING.c.verdict, READING.c.flags, READING.c.reasoning, READING.c.content,
             READING.c.text_form, READING.c.tool_calls, READING.c.finish_reason, READING.c.usage, READING.c.parts,
             READING.c.choices, READING.c.found, READING.c.loss_flags,

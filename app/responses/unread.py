@@ -3,8 +3,11 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from app.capture import Asked, Form, Reading, read_body
+from app.leasing.conversations import Place, conversations_at
+from app.model.conversation import Conversation, words_of
 from app.model.errors import UsageError
 from app.model.ids import DatasetId, EndpointId, JobId, ResponseId, WorkerId
 from app.model.lease import Lease
@@ -25,6 +28,9 @@ class StoredBody:
     asked: Asked
     latency_ms: int | None
     endpoint: EndpointId | None
+    turn: int = 0
+    turns: int = 1  # of its job
+    conversation: Conversation | None = None  # before this answer; None also where its job has not come to that turn
 
     def read(self) -> Reading:
         """What the present parser sees in it."""
@@ -33,7 +39,7 @@ class StoredBody:
 
 def prompt_text(messages: str) -> str:
     """The text of a prompt, in which a reading looks for tags that an answer may echo. `messages` is the JSON list."""
-    return "\n".join(message["content"] for message in json.loads(messages))
+    return words_of(json.loads(messages))
 
 
 def _form(text: str) -> Form:
@@ -54,6 +60,7 @@ async def load_bodies(store: Store, responses: Iterable[ResponseId], reader: Wor
     params = {"responses": bind_rows([(response,) for response in responses])}
     async with store.snapshot() as reads:
         rows = await reads.rows(statements.to_read(), params)
+        conversations = await conversations_at(reads, _places(rows))
     return [
         StoredBody(
             response=ResponseId(row.id),
@@ -75,6 +82,18 @@ async def load_bodies(store: Store, responses: Iterable[ResponseId], reader: Wor
             ),
             latency_ms=None if row.requested_ms is None else row.received_ms - row.requested_ms,
             endpoint=None if row.endpoint_id is None else EndpointId(row.endpoint_id),
+            turn=row.turn,
+            turns=row.turns,
+            conversation=conversations.get((JobId(row.job_id), row.turn)),
         )
         for row in rows
+    ]
+
+
+def _places(rows: Iterable[Any]) -> list[Place]:
+    """The turns that bodies answer and that their jobs have come to; any other is late, whatever is in it."""
+    return [
+        Place(JobId(row.job_id), row.messages, row.turns, row.turn)
+        for row in rows
+        if row.turns > 1 and row.turn <= row.at_turn
     ]

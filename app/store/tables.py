@@ -196,6 +196,7 @@ class Job(SQLModel, table=True):
             "state <> 'failed' OR (cause IS NOT NULL AND finished_ms IS NOT NULL)", name="failed_has_a_cause"
         ),
         CheckConstraint("attempt >= 0 AND tries >= 0 AND expiries >= 0 AND deaths >= 0", name="job_counts"),
+        CheckConstraint("turns >= 1 AND turn BETWEEN 0 AND turns", name="job_turns"),
         CheckConstraint(_one_of("found", Found), name="job_found"),
         Index("job_sample", "sample_ref"),
         _partial("job_ready", "state = 'ready'", "dataset_id", "rank", "id"),
@@ -218,6 +219,9 @@ class Job(SQLModel, table=True):
     sample_id: str = _text()
     ordinal: int = _integer()  # import order in the dataset, from 1
     replica: int = _integer(0)
+    seed: int | None = _integer(null=True)  # sent with its requests, where its sample is answered several times
+    turns: int = _integer(1)  # answers that its sample asks for; more than one: a conversation
+    turn: int = _integer(0)  # of a conversation: the answers it has, and so the number of the turn that is asked next
     state: str = _text(JobState.READY)
     rank: int = _integer(0)  # lower is asked first
     due_ms: int | None = _integer(null=True)
@@ -342,6 +346,16 @@ class Response(SQLModel, table=True):
     raw: bytes = _blob()
 
 
+class Turn(SQLModel, table=True):
+    """The answer that a conversation goes on from at each of its turns; accepted with the others at its end."""
+
+    __tablename__ = "turn"
+    __table_args__ = (Index("turn_response", "response_id"), STRICT)
+    job_id: int = _to("job.id", primary=True)
+    turn: int = Field(sa_column=Column(Integer, primary_key=True))
+    response_id: int = _to("response.id")
+
+
 class Unread(SQLModel, table=True):
     """A response that is stored and not yet read: as long as it stands here, its job is not offered."""
 
@@ -440,7 +454,8 @@ class FailureGroup(SQLModel, table=True):
 class Counter(SQLModel, table=True):
     """How many, by triggers.
 
-    `state:X`, `expected:VERDICT`, `unexpected:VERDICT`, `failed:CAUSE`, `flag:LOSS_FLAG`, `late`, `tokens`.
+    `state:X`, `expected:VERDICT`, `unexpected:VERDICT`, `failed:CAUSE`, `flag:LOSS_FLAG`, `late`, `tokens`; of
+    conversations also `turns` and `turns_answered`.
     """
 
     __tablename__ = "counter"
@@ -540,6 +555,7 @@ WORKER = table_of(Worker)
 ENDPOINT = table_of(Endpoint)
 ENDPOINT_HEALTH = table_of(EndpointHealth)
 RESPONSE = table_of(Response)
+TURN = table_of(Turn)
 UNREAD = table_of(Unread)
 READING = table_of(Reading)
 TOKEN_IDS = table_of(TokenIds)

@@ -52,6 +52,14 @@ def _finished(row: str, sign: int) -> str:
     """
 
 
+def _turns(row: str, sign: int) -> str:
+    """Add or take back the turns of a conversation; of other jobs nothing."""
+    return f"""
+    INSERT INTO counter SELECT {row}.dataset_id, 'turns', {sign} * {row}.turns WHERE {row}.turns > 1 {_BUMP};
+    INSERT INTO counter SELECT {row}.dataset_id, 'turns_answered', {sign} * {row}.turn WHERE {row}.turns > 1 {_BUMP};
+    """
+
+
 def _trigger(name: str, when: str, body: str) -> str:
     return f"CREATE TRIGGER {name} {when} BEGIN {body} END"
 
@@ -85,6 +93,13 @@ SQLITE_TRIGGERS: tuple[str, ...] = (
         f"AFTER UPDATE OF {', '.join(_COUNTED)} ON job WHEN OLD.state IN ('done', 'failed') AND ({_CHANGED})",
         _finished("OLD", -1),
     ),
+    _trigger("job_inserted_turns", "AFTER INSERT ON job WHEN NEW.turns > 1", _turns("NEW", 1)),
+    _trigger(
+        "job_turned",
+        "AFTER UPDATE OF turn, turns ON job WHEN OLD.turn IS NOT NEW.turn OR OLD.turns IS NOT NEW.turns",
+        _turns("OLD", -1).rstrip() + _turns("NEW", 1),
+    ),
+    _trigger("job_deleted_turns", "AFTER DELETE ON job WHEN OLD.turns > 1", _turns("OLD", -1)),
     _trigger("job_deleted", "AFTER DELETE ON job", _state("OLD", -1)),
     _trigger(
         "job_deleted_finished",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from app.leasing.conversations import facts_of
 from app.model.states import JobState
 from app.verify.findings import ASK_AGAIN, REPARSE, RESTORE, Finding
 
@@ -14,9 +15,12 @@ WITHOUT_ANSWER = (JobState.FAILED, JobState.CANCELLED)  # the others may keep on
 LOST_HOLDERS = ("dead", "stopped")
 
 
-def check_job(job: Any, answers: Sequence[Any], name: str) -> Iterator[Finding]:
-    """What is wrong with a job; `answers` are its accepted responses in the order of turns."""
-    for what, todo in _wrong(job, answers):
+def check_job(job: Any, answers: Sequence[Any], taken: Sequence[Any], name: str) -> Iterator[Finding]:
+    """What is wrong with a job; `answers` are its accepted responses in the order of turns.
+
+    `taken` are those that it goes on from, where it is a conversation.
+    """
+    for what, todo in (*_wrong(job, answers), *_wrong_turns(job, answers, taken)):
         yield Finding(what, todo, name, job.sample_id)
 
 
@@ -36,14 +40,24 @@ def _wrong(job: Any, answers: Sequence[Any]) -> Iterator[tuple[str, str]]:
         yield f"it is {job.state} and still has an accepted response", RESTORE
     if job.state == JobState.LEASED and job.worker_state in LOST_HOLDERS and not job.unread:
         yield f"it is leased to worker {job.worker}, which is {job.worker_state}", "start a worker, which takes it back"
-    if job.state == JobState.DONE and len(answers) == 1:
-        yield from _copies(job, answers[0])
+    if job.state == JobState.DONE and answers and all(answer.seq is not None for answer in answers):
+        yield from _copies(job, answers)  # an answer without a reading is said where responses are looked at
 
 
-def _copies(job: Any, answer: Any) -> Iterator[tuple[str, str]]:
-    if answer.seq is None:
-        return  # said where responses are looked at
+def _wrong_turns(job: Any, answers: Sequence[Any], taken: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    """What is wrong with a conversation: it has an answer for each turn up to the one that is asked next."""
+    has = [one.turn for one in taken if one.fits]
+    if job.turns > 1 and has != list(range(job.turn)):
+        yield f"it is at turn {job.turn}, and has the answers of the turns {has}", RESTORE
+    if job.turns > 1 and job.state == JobState.DONE and {one.response_id for one in taken} != {a.id for a in answers}:
+        yield "its accepted responses are not those of its turns", RESTORE
+    if job.turns == 1 and (job.turn or taken or len(answers) > 1):
+        yield "it has several turns, and its sample asks for one", RESTORE
+
+
+def _copies(job: Any, answers: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    facts = facts_of(answers)
     for name in COPIED:
-        copy, original = getattr(job, name), getattr(answer, name)
+        copy, original = getattr(job, name), facts[name]
         if copy != original:
             yield f"{name} of the job is {copy!r}, and {original!r} in the current reading", REPARSE

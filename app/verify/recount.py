@@ -11,7 +11,7 @@ from app.model.verdicts import CAPTURED, Verdict
 from app.verify.findings import RECOUNT, Finding
 
 MINUTE_MS = 60_000
-FAMILIES = ("state:", "expected:", "unexpected:", "failed:", "flag:", "late", "tokens")
+FAMILIES = ("state:", "expected:", "unexpected:", "failed:", "flag:", "late", "tokens", "turns")
 GRADED = CAPTURED | {Verdict.MISSING, Verdict.LEAKED}
 COLUMNS = ("done", "failed", "graded", "captured", "tokens")
 Minute = tuple[int, ...]  # the columns of a bucket, in their order
@@ -32,6 +32,9 @@ class Recount:
         metrics[f"state:{row.state}"] += 1
         self.ordinals[row.dataset_id] = max(self.ordinals[row.dataset_id], row.ordinal)
         self.replicas[row.dataset_id] = max(self.replicas[row.dataset_id], row.replica + 1)
+        if row.turns > 1:
+            metrics["turns"] += row.turns
+            metrics["turns_answered"] += row.turn
         if row.state == JobState.DONE:
             metrics[f"{'expected' if row.expected == 1 else 'unexpected'}:{row.verdict}"] += 1
             metrics["tokens"] += max(0, row.completion_tokens or 0)

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Integer, Select, and_, bindparam, func, literal_column, select
+from sqlalchemy import Integer, Select, and_, bindparam, case, func, literal_column, select
 
 from app.store.batch import batch_rows
 from app.store.tables import (
@@ -22,6 +22,7 @@ from app.store.tables import (
     SAMPLE,
     TOKEN_IDS,
     TRIAGE,
+    TURN,
     UNREAD,
     WORKER,
     WORKER_MINUTE,
@@ -61,6 +62,7 @@ def jobs() -> Select[Any]:
     return (
         select(
             JOB.c.id, JOB.c.dataset_id, JOB.c.sample_id, JOB.c.ordinal, JOB.c.replica, JOB.c.state, JOB.c.attempt,
+            JOB.c.turns, JOB.c.turn,
             JOB.c.cause, JOB.c.finished_ms, JOB.c.verdict, JOB.c.expected, JOB.c.finish_reason, JOB.c.found,
             JOB.c.reasoning_chars,
             JOB.c.content_chars, JOB.c.completion_tokens, JOB.c.latency_ms, JOB.c.preview, JOB.c.imported,
@@ -104,6 +106,19 @@ def answers() -> Select[Any]:
         )
         .order_by(RESPONSE.c.job_id, RESPONSE.c.turn)
     )  # fmt: skip
+
+
+@cache
+def turns() -> Select[Any]:
+    """From which answers the conversations of a page of jobs go on, and whether each is one of that job and turn."""
+    fits = and_(RESPONSE.c.job_id == TURN.c.job_id, RESPONSE.c.turn == TURN.c.turn)
+    return (
+        select(TURN.c.job_id, TURN.c.turn, TURN.c.response_id, case((fits, 1), else_=0).label("fits"))
+        .join(JOB, JOB.c.id == TURN.c.job_id)
+        .join(RESPONSE, RESPONSE.c.id == TURN.c.response_id)
+        .where(TURN.c.job_id > _AFTER, TURN.c.job_id <= _UNTIL, TURN.c.turn < JOB.c.turn)
+        .order_by(TURN.c.job_id, TURN.c.turn)
+    )
 
 
 @cache

@@ -91,10 +91,12 @@ class _Verification:
         page = {"after": after, "until": after + PAGE}
         rows = await self.reads.rows(statements.jobs(), page)
         answers = _by_job(await self.reads.rows(statements.answers(), page))
+        turns = _by_job(await self.reads.rows(statements.turns(), page))
         for job in rows:
             self.counted.job(job)
             self.sums.job(job)
-            self._tell(check_job(job, answers.get(job.id, ()), self._name(job.dataset_id)))
+            of_job = answers.get(job.id, ()), turns.get(job.id, ())
+            self._tell(check_job(job, *of_job, self._name(job.dataset_id)))
         self.report.jobs += len(rows)
         self.told.progress(min(after + PAGE, self.jobs), self.jobs + self.responses)
 

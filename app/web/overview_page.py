@@ -57,6 +57,7 @@ class DatasetRow:
     failed_note: str
     counts: tuple[Count, ...]
     sum: Mark
+    turns: str  # of conversations; empty where there are none
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,4 +142,5 @@ def dataset_row(site: Site, dataset: DatasetProgress) -> DatasetRow:
         failed_note=f"{pace.failed_last_hour:,} in 1 h" if pace.failed_last_hour else "",
         counts=state_counts(site, dataset.name, tally),
         sum=sum_mark(tally),
+        turns=wording.turns(tally),
     )

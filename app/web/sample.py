@@ -28,9 +28,10 @@ def routes(site: Site) -> list[Any]:
     async def page(request: Asked, name: str, sample_id: str, asked: Said) -> Answer:
         listing = filters.parse({key: value for key, value in asked.values.items() if key in KEYS})
         whole = tuple(map(str, asked.several("whole", Whole)))
-        shown = Shown(name, asked.number("replica", most=LARGEST) or 0, asked.number("attempt"), whole, listing)
+        replica, turn = asked.number("replica", most=LARGEST) or 0, asked.number("turn", most=LARGEST)
+        shown = Shown(name, replica, asked.number("attempt"), whole, listing, turn)
         view = await sample(
-            site.store, name, sample_id, replica=shown.replica, attempt=shown.attempt, listing=shown.listing
+            site.store, name, sample_id, replica=replica, attempt=shown.attempt, turn=turn, listing=shown.listing
         )
         words = sample_words(site, view, shown)
         around = await frame(site, await overview(site.store), "Datasets", f"{sample_id[:60]} - {name}")
@@ -38,20 +39,20 @@ def routes(site: Site) -> list[Any]:
 
     @get(f"{PATH}/samples/{{sample_id:str}}")
     async def in_path(request: Asked, name: str, sample_id: str) -> Answer:
-        return await page(request, name, sample_id, query(request, *KEYS, "replica", "attempt", "whole"))
+        return await page(request, name, sample_id, query(request, *KEYS, "replica", "attempt", "turn", "whole"))
 
     @get(f"{PATH}/sample")
     async def in_query(request: Asked, name: str) -> Answer:
-        asked = query(request, *KEYS, "replica", "attempt", "whole", "id")
+        asked = query(request, *KEYS, "replica", "attempt", "turn", "whole", "id")
         return await page(request, name, asked.needed("id"), asked)
 
     @get(f"{PATH}/part")
     async def part(request: Asked, name: str) -> Answer:
-        asked = query(request, "id", "replica", "attempt", "part")
+        asked = query(request, "id", "replica", "attempt", "turn", "part")
         sample_id, which = asked.needed("id"), asked.needed("part")
         if which not in PARTS:
             raise UsageError(f"part is one of {', '.join(PARTS)}.")
-        view = await _find(site, name, sample_id, asked.number("replica", most=LARGEST) or 0, asked.number("attempt"))
+        view = await _find(site, name, sample_id, asked)
         return _download(view, which, asked.number("attempt"))
 
     return [in_path, in_query, part, *_twins(site)]
@@ -61,33 +62,34 @@ def _twins(site: Site) -> list[Any]:
     base = "/api/v1" + PATH
 
     async def twin(name: str, sample_id: str, asked: Said) -> Answer:
-        replica, attempt = asked.number("replica", most=LARGEST) or 0, asked.number("attempt")
-        view = await _find(site, name, sample_id, replica, attempt)
+        view = await _find(site, name, sample_id, asked)
         data = sample_json(view)
         twin = {"data": data, "as_of": site.store.now_ms(), "seq": await site.store.seq()}
         return json_bytes(json.dumps(twin).encode())  # ASCII: texts may hold lone surrogates, which UTF-8 cannot
 
     @get(f"{base}/samples/{{sample_id:str}}")
     async def in_path(request: Asked, name: str, sample_id: str) -> Answer:
-        return await twin(name, sample_id, query(request, "replica", "attempt"))
+        return await twin(name, sample_id, query(request, "replica", "attempt", "turn"))
 
     @get(f"{base}/sample")
     async def in_query(request: Asked, name: str) -> Answer:
-        asked = query(request, "replica", "attempt", "id")
+        asked = query(request, "replica", "attempt", "turn", "id")
         return await twin(name, asked.needed("id"), asked)
 
     @get(f"{base}/samples/{{sample_id:str}}/attempts/{{attempt:int}}/raw")
     async def raw(request: Asked, name: str, sample_id: str, attempt: int) -> Answer:
-        replica = query(request, "replica").number("replica", most=LARGEST) or 0
-        return _download(await _find(site, name, sample_id, replica, attempt), "raw", attempt)
+        asked = query(request, "replica", "turn")
+        return _download(await _find(site, name, sample_id, asked, attempt), "raw", attempt)
 
     return [in_path, in_query, raw]
 
 
-async def _find(site: Site, name: str, sample_id: str, replica: int, attempt: int | None) -> SampleView:
+async def _find(site: Site, name: str, sample_id: str, asked: Said, attempt: int | None = None) -> SampleView:
     """The sample; of an attempt that stored no whole body, with what came of it."""
+    replica, turn = asked.number("replica", most=LARGEST) or 0, asked.number("turn", most=LARGEST)
+    attempt = asked.number("attempt") if attempt is None else attempt
     try:
-        return await sample(site.store, name, sample_id, replica=replica, attempt=attempt)
+        return await sample(site.store, name, sample_id, replica=replica, attempt=attempt, turn=turn)
     except NotFound:
         view = await sample(site.store, name, sample_id, replica=replica)
         if attempt is None or _partial(view, attempt) is None:

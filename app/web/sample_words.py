@@ -14,6 +14,7 @@ from app.progress.filters import Listing
 from app.progress.reassembly import Joined
 from app.progress.sample import SampleView
 from app.progress.samples import Neighbour
+from app.progress.turns import TurnView
 from app.web.marks import Mark, job_mark, verdict_mark
 from app.web.site import Site
 
@@ -75,6 +76,20 @@ class AttemptLine:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnLine:
+    """One turn of a conversation."""
+
+    key: str
+    number: str
+    href: str | None
+    shown: bool
+    asked: tuple[Said, ...]
+    verdict: Mark | None
+    answer: Said | None
+    missing: str
+
+
+@dataclass(frozen=True, slots=True)
 class SampleWords:
     """All that the templates of a sample place."""
 
@@ -85,6 +100,7 @@ class SampleWords:
     flags: str
     facts: tuple[tuple[str, str], ...]
     prompt: tuple[Said, ...]
+    turns: tuple[TurnLine, ...]
     panes: tuple[Pane, ...]
     check: Mark
     attempts: tuple[AttemptLine, ...]
@@ -104,6 +120,12 @@ class Shown:
     attempt: int | None
     whole: tuple[str, ...]  # the parts that are shown to their end
     listing: Listing
+    turn: int | None = None  # of a conversation
+
+    @property
+    def which(self) -> dict[str, int | None]:
+        """Which answer is shown, as a query says it."""
+        return {"attempt": self.attempt, "turn": self.turn}
 
 
 def sample_words(site: Site, view: SampleView, asked: Shown) -> SampleWords:
@@ -117,7 +139,8 @@ def sample_words(site: Site, view: SampleView, asked: Shown) -> SampleWords:
         verdict=None if reading is None else verdict_mark(reading.verdict),
         flags="" if reading is None else " ".join(reading.flags + reading.loss_flags),
         facts=tuple(_facts(view)),
-        prompt=tuple(_message(one, "prompt" in asked.whole) for one in view.messages),
+        prompt=() if view.turns else tuple(_message(one, "prompt" in asked.whole) for one in view.messages),
+        turns=tuple(_turn(site, view, one, asked) for one in view.turns),
         panes=tuple(_panes(site, view, asked)),
         check=check_mark(view),
         attempts=tuple(_attempt(site, view, one, asked) for one in view.attempts),
@@ -157,6 +180,10 @@ def _facts(view: SampleView) -> Iterator[tuple[str, str]]:
     yield "tokens", "-" if line.completion_tokens is None else f"{line.completion_tokens:,}"
     yield "latency", "-" if line.latency_ms is None else f"{line.latency_ms / 1000:,.1f} s"
     yield "attempt", f"{line.attempt}, {line.tries} tries counted"
+    if view.turns:
+        yield "turns", f"{sum(one.response is not None for one in view.turns):,} of {view.turns_asked:,} answered"
+    if view.seed is not None:
+        yield "seed", str(view.seed)
     yield "row", f"{view.source_row:,} of its file"
 
 
@@ -169,6 +196,27 @@ def _message(message: dict[str, object], whole: bool) -> Said:
     return Said(str(message.get("role")), found.text, _cut(found.shown_bytes, found.bytes, found.cut))
 
 
+def _turn(site: Site, view: SampleView, one: TurnView, asked: Shown) -> TurnLine:
+    """A turn with its words, long ones cut; its answer is a link to the panes, which show all of it."""
+    answer = next((known for known in view.answers if known.id == one.response), None)
+    words = asked.listing.words()
+    line, whole = view.line, "prompt" in asked.whole
+    message = None if one.content is None else _message({"role": "assistant", "content": one.content}, whole)
+    reading = None if answer is None else answer.reading
+    return TurnLine(
+        key=f"turn-{one.turn}",
+        number=f"Turn {one.turn}",
+        href=None
+        if answer is None
+        else site.sample_url(asked.name, line.sample_id, asked.replica, turn=one.turn, **words),
+        shown=view.shown is not None and one.response == view.shown.id,
+        asked=tuple(_message(said, whole) for said in one.asked),
+        verdict=None if reading is None else verdict_mark(reading.verdict),
+        answer=message,
+        missing=f"not answered yet; the job is {line.state}",
+    )
+
+
 def _panes(site: Site, view: SampleView, asked: Shown) -> Iterator[Pane]:
     texts = view.texts
     by_key = {"raw": None, "reasoning": None, "content": None} if texts is None else {
@@ -179,10 +227,10 @@ def _panes(site: Site, view: SampleView, asked: Shown) -> Iterator[Pane]:
 
 
 def _pane(site: Site, view: SampleView, asked: Shown, place: int, key: str, text: str | bytes | None) -> Pane:
-    query = {"attempt": asked.attempt, **asked.listing.words()}
+    query = {**asked.which, **asked.listing.words()}
     found = excerpt("" if text is None else text, EVERYTHING if key in asked.whole else SHOWN)
     before, tag, after = _marked(found.text, view) if key == "raw" else (found.text, None, "")
-    download = {"id": view.line.sample_id, "replica": asked.replica, "attempt": asked.attempt, "part": key}
+    download = {"id": view.line.sample_id, "replica": asked.replica, **asked.which, "part": key}
     everything = ",".join(dict.fromkeys([*asked.whole, key]))
     whole = site.sample_url(asked.name, view.line.sample_id, asked.replica, **query, whole=everything)
     return Pane(
@@ -234,11 +282,13 @@ def _attempt(site: Site, view: SampleView, one: Attempt, asked: Shown) -> Attemp
     stored = one.response is not None
     words = asked.listing.words()
     line = view.line
-    href = site.sample_url(asked.name, line.sample_id, asked.replica, attempt=one.attempt, **words) if stored else None
-    raw = {"id": line.sample_id, "replica": asked.replica, "attempt": one.attempt, "part": "raw"}
+    turn = one.turn if view.turns else None
+    which: dict[str, object] = {"attempt": one.attempt, "turn": turn if stored else None}
+    href = site.sample_url(asked.name, line.sample_id, asked.replica, **which, **words) if stored else None
+    raw = {"id": line.sample_id, "replica": asked.replica, **which, "part": "raw"}
     return AttemptLine(
         key=f"attempt-{one.attempt}-{one.turn}",
-        number=f"{one.attempt}" if one.turn == 0 else f"{one.attempt}, turn {one.turn}",
+        number=f"{one.attempt}" if turn is None else f"{one.attempt}, turn {turn}",
         href=href,
         shown=view.shown is not None and one.response == view.shown.id,
         leased=_moment(one.leased_ms),

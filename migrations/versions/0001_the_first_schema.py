@@ -75,6 +75,20 @@ TRIGGERS = (
         ON CONFLICT (dataset_id, minute) DO UPDATE SET done = done + excluded.done, failed = failed + excluded.failed,
         graded = graded + excluded.graded, captured = captured + excluded.captured, tokens = tokens + excluded.tokens;
      END""",
+    """CREATE TRIGGER job_inserted_turns AFTER INSERT ON job WHEN NEW.turns > 1 BEGIN 
+    INSERT INTO counter SELECT NEW.dataset_id, 'turns', 1 * NEW.turns WHERE NEW.turns > 1 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO counter SELECT NEW.dataset_id, 'turns_answered', 1 * NEW.turn WHERE NEW.turns > 1 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+     END""",
+    """CREATE TRIGGER job_turned AFTER UPDATE OF turn, turns ON job WHEN OLD.turn IS NOT NEW.turn OR OLD.turns IS NOT NEW.turns BEGIN 
+    INSERT INTO counter SELECT OLD.dataset_id, 'turns', -1 * OLD.turns WHERE OLD.turns > 1 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO counter SELECT OLD.dataset_id, 'turns_answered', -1 * OLD.turn WHERE OLD.turns > 1 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO counter SELECT NEW.dataset_id, 'turns', 1 * NEW.turns WHERE NEW.turns > 1 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO counter SELECT NEW.dataset_id, 'turns_answered', 1 * NEW.turn WHERE NEW.turns > 1 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+     END""",
+    """CREATE TRIGGER job_deleted_turns AFTER DELETE ON job WHEN OLD.turns > 1 BEGIN 
+    INSERT INTO counter SELECT OLD.dataset_id, 'turns', -1 * OLD.turns WHERE OLD.turns > 1 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+    INSERT INTO counter SELECT OLD.dataset_id, 'turns_answered', -1 * OLD.turn WHERE OLD.turns > 1 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n;
+     END""",
     """CREATE TRIGGER job_deleted AFTER DELETE ON job BEGIN INSERT INTO counter VALUES (OLD.dataset_id, 'state:' || OLD.state, -1) ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n; END""",
     """CREATE TRIGGER job_deleted_finished AFTER DELETE ON job WHEN OLD.state IN ('done', 'failed') BEGIN 
     INSERT INTO counter VALUES (OLD.dataset_id, iif(OLD.state = 'failed', 'failed:' || OLD.cause,
@@ -412,6 +426,9 @@ def upgrade() -> None:
         sa.Column("sample_id", sa.Text(), nullable=False),
         sa.Column("ordinal", sa.Integer(), nullable=False),
         sa.Column("replica", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("seed", sa.Integer(), nullable=True),
+        sa.Column("turns", sa.Integer(), server_default=sa.text("1"), nullable=False),
+        sa.Column("turn", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("state", sa.Text(), server_default=sa.text("'ready'"), nullable=False),
         sa.Column("rank", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("due_ms", sa.Integer(), nullable=True),
@@ -453,6 +470,7 @@ def upgrade() -> None:
         ),
         sa.CheckConstraint("attempt >= 0 AND tries >= 0 AND expiries >= 0 AND deaths >= 0", name="job_counts"),
         sa.CheckConstraint("found IN ('field', 'tag', 'both', 'neither')", name="job_found"),
+        sa.CheckConstraint("turns >= 1 AND turn BETWEEN 0 AND turns", name="job_turns"),
         sa.ForeignKeyConstraint(
             ["dataset_id"],
             ["dataset.id"],
@@ -708,6 +726,23 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("response_id"),
         sqlite_strict=True,
     )
+    op.create_table(
+        "turn",
+        sa.Column("job_id", sa.Integer(), nullable=False),
+        sa.Column("turn", sa.Integer(), nullable=False),
+        sa.Column("response_id", sa.Integer(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["job_id"],
+            ["job.id"],
+        ),
+        sa.ForeignKeyConstraint(
+            ["response_id"],
+            ["response.id"],
+        ),
+        sa.PrimaryKeyConstraint("job_id", "turn"),
+        sqlite_strict=True,
+    )
+    op.create_index("turn_response", "turn", ["response_id"], unique=False)
     op.create_table(
         "unread",
         sa.Column("response_id", sa.Integer(), nullable=False),

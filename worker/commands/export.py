@@ -35,6 +35,9 @@ def export(
         str,
         typer.Option(click_type=click.Choice(PRESETS), help="Which reader the rows are for."),
     ] = PRESETS[0],
+    expand_turns: Annotated[
+        bool, typer.Option("--expand-turns", help="With specforge: a row a turn, its history without reasoning.")
+    ] = False,
     only: Annotated[
         str | None,
         typer.Option(
@@ -63,7 +66,7 @@ def export(
     ] = None,
     gzip: Annotated[bool, typer.Option("--gzip", help="Compress with gzip, as a name in .gz does.")] = False,
     zstd: Annotated[bool, typer.Option("--zstd", help="Compress with zstd, as a name in .zst does.")] = False,
-    limit: Annotated[int | None, typer.Option(min=0, help="At most so many rows.")] = None,
+    limit: Annotated[int | None, typer.Option(min=0, help="The rows of at most so many jobs.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an export that was cut off, as of the moment it began.")
@@ -95,13 +98,15 @@ def export(
     for option, said in (("--resume", resume), ("--shard-size", shard_size)):
         if said and output == STDOUT:
             raise UsageError(f"{option} is about files, so it does not go with -o -.")
+    if expand_turns and not preset.startswith(Preset.SPECFORGE):
+        raise UsageError(f"--expand-turns goes with --preset {Preset.SPECFORGE}; {preset} has one form only.")
     file_format, packing = _format(output, format), _packing(output, gzip=gzip, zstd=zstd)
     refuse_packed_table(file_format, packing)
     requests = [
         ExportRequest(
             dataset=name,
             target=_target(name, output, file_format, packing),
-            preset=Preset(preset),
+            preset=Preset.SPECFORGE_TURNS if expand_turns else Preset(preset),
             only=Only(only or Only.CAPTURED),
             packing=packing,
             format=file_format,

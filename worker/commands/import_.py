@@ -55,8 +55,16 @@ def import_(
     id_field: Annotated[str | None, typer.Option(metavar="KEY", help="Take the ids from this key only.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Read this many rows, rejects included.")] = None,
     turns: Annotated[
-        str, typer.Option(click_type=_choice("last"), help="last: what comes after the last user turn is asked anew.")
+        str,
+        typer.Option(
+            click_type=_choice("last", "first", "all"),
+            help="Which answers of a conversation are asked for: last (what stands before it is history), first, or "
+            "all, one after another, each after the model's own answers.",
+        ),
     ] = "last",
+    samples: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Answers a prompt, each with a seed of its own.  [1]")
+    ] = None,
     model: options.Model = None,
     max_tokens: options.MaxTokens = None,
     temperature: options.Temperature = None,
@@ -78,20 +86,20 @@ def import_(
 ) -> None:
     """Add the rows of FILE to the dataset NAME. What is not taken goes to FILE.rejects.jsonl, with line and reason."""
     from app.intake.matching import Repeats
+    from app.intake.normal import Turns
     from app.intake.request import ImportRequest
     from app.intake.rows import Reading
 
-    del turns
     if as_jsonl and not dry_run:
         raise UsageError("--jsonl shows rows, so it goes with --dry-run only. --json gives the counts of an import.")
     said = options.said(
         model=model, max_tokens=max_tokens, temperature=temperature, top_p=top_p, thinking=thinking, profile=profile,
-        extra=extra, gate=gate, min_capture=min_capture,
+        extra=extra, gate=gate, min_capture=min_capture, samples=samples,
     )  # fmt: skip
     request = ImportRequest(
         dataset=name,
         path=file,
-        reading=Reading(format_, id_field),
+        reading=Reading(format_, id_field, Turns(turns)),
         repeats=Repeats(drop=dedupe, refuse=on_duplicate == "error"),
         limit=limit,
         said=said,
@@ -161,6 +169,10 @@ def _summary(report: ImportReport, added: str) -> str:
         *_counted("notes", report.notes),
         *_counted("rejected", report.reasons),
     ]
+    if report.conversations:
+        lines.append(f"conversations: {report.conversations:,} with {report.turns:,} turns, a job each")
+    if report.samples > 1:
+        lines.append(f"{report.samples:,} answers a prompt, a job and a seed each")
     if report.repeated:
         lines.append(f"{report.repeated:,} rows are equal to an earlier row of the file; --dedupe drops such rows")
     if report.results:

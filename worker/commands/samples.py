@@ -2,9 +2,9 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -130,6 +130,9 @@ def sample(
     part: Annotated[Part, typer.Option(help="What to show.")] = Part.ALL,
     attempt: Annotated[int | None, typer.Option(help="The body of this attempt instead of the accepted one.")] = None,
     replica: Annotated[int, typer.Option(help="Which of several answers to one sample.")] = 0,
+    turn: Annotated[
+        int | None, typer.Option(min=0, help="Of a conversation: the answer at this turn, counted from 0.")
+    ] = None,
     raw: Annotated[bool, typer.Option("--raw", help="The exact bytes of the part, nothing around them.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Let --raw write to a terminal.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
@@ -145,7 +148,7 @@ def sample(
         from app.store.store import open_store
 
         async with open_store(settings.db) as store:
-            view = await find_sample(store, name, sample_id, replica=replica, attempt=attempt)
+            view = await find_sample(store, name, sample_id, replica=replica, attempt=attempt, turn=turn)
         if raw:
             sys.stdout.buffer.write(_bytes(view, part))
             sys.stdout.buffer.flush()
@@ -219,7 +222,19 @@ def _section(title: str, text: str | None, part: Part) -> Iterator[str]:
 def _prompt(view: "SampleView") -> Iterator[str]:
     from app.progress.display import visible
 
-    for message in view.messages:
+    for turn in view.turns:
+        yield f"=== turn {turn.turn}"
+        yield from _messages(turn.asked)
+        yield "--- assistant"
+        yield "(not answered yet)" if turn.content is None else visible(turn.content)
+    if not view.turns:
+        yield from _messages(view.messages)
+
+
+def _messages(messages: Iterable[dict[str, Any]]) -> Iterator[str]:
+    from app.progress.display import visible
+
+    for message in messages:
         yield f"--- {message['role']}"
         yield visible(str(message.get("content", "")))
         for call in message.get("tool_calls", []):
@@ -232,12 +247,13 @@ def _facts(view: "SampleView") -> Iterator[str]:
     line = view.line
     yield f"{one_line(line.sample_id)}  {line.state}  attempt {line.attempt}  tries {line.tries}  row {view.source_row}"
     for answer in view.answers:
-        yield from _answer(answer, shown=answer is view.shown)
+        turn = f"  turn {answer.turn}" if view.turns else ""
+        yield from _answer(answer, turn, shown=answer is view.shown)
     for failure in view.failures:
         yield _failure(failure)
 
 
-def _answer(answer: "Answer", *, shown: bool) -> Iterator[str]:
+def _answer(answer: "Answer", turn: str, *, shown: bool) -> Iterator[str]:
     from app.progress import wording
     from app.progress.display import one_line
 
@@ -249,7 +265,7 @@ def _answer(answer: "Answer", *, shown: bool) -> Iterator[str]:
     )
     mark = "*" if shown else " "
     yield (
-        f"{mark} attempt {answer.attempt}  {answer.standing}  HTTP {answer.http_status or '-'}  {verdict}  "
+        f"{mark} attempt {answer.attempt}{turn}  {answer.standing}  HTTP {answer.http_status or '-'}  {verdict}  "
         f"{answer.raw_bytes:,} bytes  {wording.moment(answer.received_ms)}"
     )
     if reading is not None:

@@ -153,6 +153,8 @@ def _dataset(dataset: "DatasetProgress", names: int, red: str, width: int | None
         f"failed in 1 h {dataset.pace.failed_last_hour:,}",
     ]
     yield from layout.facts(losses, width, indent, indent)
+    if tally.turns.whole:
+        yield from layout.facts([wording.turns(tally)], width, indent, indent)
     if dataset.replicas > 1:
         yield from layout.facts([f"{dataset.samples:,} samples", f"{dataset.replicas} answers each"], width, indent)
     for hold in dataset.holds:

@@ -4,6 +4,9 @@ import asyncio
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
 
 from worker.simulator import tokens
 from worker.simulator.behaviour import Behaviour
@@ -86,6 +89,8 @@ class Chat:
         facts = facts_of(request, prompt, config.answer_bytes, credential, ordinal)
         key = facts.digest.hex()[:16]
         self._stats.asked(key, name, body)
+        if config.record is not None:
+            _record(config.record, body)
         rendered_prompt = request.rendered()
         check_length(tokens.count(rendered_prompt), request.limit, config.context_length)
         persona = persona_named(name)
@@ -135,3 +140,9 @@ class Chat:
         self._stats.sent(plan.rendered.status)
         if plan.answers:
             self._stats.answer(plan.key)
+
+
+def _record(file: str, body: bytes) -> None:
+    """Add a request to the record. A body may hold line ends between its values, so it is written anew."""
+    with Path(file).open("ab") as record:
+        record.write(msgspec.json.encode(msgspec.json.decode(body)) + b"\n")

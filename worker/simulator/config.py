@@ -29,6 +29,7 @@ class Config:
     context_length: int = 262_144
     api_key: str | None = None
     admin_api_key: str | None = None
+    record: str | None = None  # a file to which every chat request is added as it came
 
     def __post_init__(self) -> None:
         """A configuration that cannot be played is a ValueError here, not at the first request."""
@@ -66,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default=default.model, help="name under /v1/models (default: %(default)s)")
     parser.add_argument("--context-length", type=int, default=default.context_length, help="tokens (two bytes each)")
     parser.add_argument("--api-key", default=default.api_key, help="ask for this key")
+    parser.add_argument("--record", default=default.record, help="add each chat request to this file, a line each")
     parser.add_argument("--admin-api-key", default=default.admin_api_key, help="shown by /server_info, as real ones do")
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from app.intake.draft import Draft
+from app.intake.draft import PLACE, Draft
 from app.intake.formats.chat import read_messages
 from app.intake.formats.conversations import read_conversations
 from app.intake.normal import is_blank
@@ -102,31 +102,41 @@ def is_regenerated(row: Row) -> bool:
 
 
 def read_full(row: Row) -> Draft:
-    """A row of our own archive."""
+    """A row of our own archive. That of a conversation has its script beside the history of its last turn."""
     params = row.get("params")
-    return replace(read_messages(row), settings=params if isinstance(params, dict) else None)
+    draft = replace(read_messages(row), settings=params if isinstance(params, dict) else None)
+    if "script" not in row:
+        return draft
+    script = read_messages(row | {"messages": row["script"]})
+    turns = [replace(turn, text=PLACE.text) if turn.role == PLACE.role else turn for turn in script.turns]
+    return replace(draft, turns=turns, script=True)
 
 
 def full_answer(row: Row, _data: bytes) -> OldAnswer:
-    """A row of our own archive: everything about the response, and its bytes."""
-    response: dict[str, Any] = row["response"]  # type: ignore[assignment]  # the format's test has looked
+    """A row of our own archive: everything about the response, and its bytes; of a conversation, of every turn."""
     try:
-        body = base64.b64decode(response["raw_base64"]) if "raw_base64" in response else response["raw"].encode()
-        request = response["request"]
-        return OldAnswer(
-            body,
-            form=response["form"],
-            expected=response["expected"],
-            profile=response["profile"],
-            http_status=response["http_status"],
-            facts={
-                **{name: response[name] for name in _FACTS},
-                "raw_text_sent": int(response["raw_text_sent"]),
-                "request": None if request is None else json.dumps(request, sort_keys=True, ensure_ascii=False),
-            },
-        )
+        turns: Any = row.get("turns", [])
+        return replace(_archived(row), earlier=tuple(_archived(turn) for turn in turns))
     except (KeyError, AttributeError, TypeError, ValueError) as error:
         raise RowRefused("unknown_format", f"no whole row of preset full ({error!r})") from None
+
+
+def _archived(row: Any) -> OldAnswer:
+    response = row["response"]
+    body = base64.b64decode(response["raw_base64"]) if "raw_base64" in response else response["raw"].encode()
+    request = response["request"]
+    return OldAnswer(
+        body,
+        form=response["form"],
+        expected=response["expected"],
+        profile=response["profile"],
+        http_status=response["http_status"],
+        facts={
+            **{name: response[name] for name in _FACTS},
+            "raw_text_sent": int(response["raw_text_sent"]),
+            "request": None if request is None else json.dumps(request, sort_keys=True, ensure_ascii=False),
+        },
+    )
 
 
 def is_full(row: Row) -> bool:

@@ -34,11 +34,9 @@ def read_history(row: Row) -> Draft:
 
 
 def read_follow_ups(row: Row) -> Draft:
-    """mt_bench: `{"turns": [text, ...]}`, all of them the user's; the first is the prompt."""
-    said = _list(row["turns"])
-    turns = [Turn("user", text_of(text)) for text in said[:1]]
-    notes = (f"followups:{len(said) - 1}",) if len(said) > 1 else ()
-    return replace(draft_of(row, turns), notes=notes)
+    """mt_bench: `{"turns": [text, ...]}`, all of them the user's; the first is the prompt, the others follow up."""
+    said = [Turn("user", text_of(text)) for text in _list(row["turns"])]
+    return replace(draft_of(row, said[:1]), followups=tuple(said[1:]))
 
 
 def read_alternating(row: Row) -> Draft:

@@ -107,20 +107,20 @@ def choices(*messages: dict[str, Any]) -> bytes:
 
 def test_tool_calls_are_those_of_the_lowest_index_as_sent() -> None:
     calls = [{"id": "functions.f:0", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}]
-    assert tool_calls_of(ONE, Form.CHAT, choices({"tool_calls": calls}, {"tool_calls": [{"id": "other"}]})) == calls
+    assert tool_calls_of(Form.CHAT, choices({"tool_calls": calls}, {"tool_calls": [{"id": "other"}]})) == calls
 
 
 def test_calls_that_are_only_markup_in_the_text_make_no_key() -> None:
-    assert tool_calls_of(ONE, Form.CHAT, choices({"content": "<|tool_call_begin|>..."})) is None
-    assert tool_calls_of(ONE, Form.CHAT, choices({"tool_calls": []})) is None
+    assert tool_calls_of(Form.CHAT, choices({"content": "<|tool_call_begin|>..."})) is None
+    assert tool_calls_of(Form.CHAT, choices({"tool_calls": []})) is None
 
 
 def test_an_old_function_call_is_one_tool_call() -> None:
     call = {"name": "f", "arguments": "{}"}
-    assert tool_calls_of(ONE, Form.CHAT, choices({"function_call": call})) == [{"type": "function", "function": call}]
+    assert tool_calls_of(Form.CHAT, choices({"function_call": call})) == [{"type": "function", "function": call}]
 
 
 def test_a_row_of_an_old_run_is_its_own_message() -> None:
     body = json.dumps({"content": "c", "tool_calls": [{"id": "a"}], "usage": {"a": 1}}).encode()
-    assert tool_calls_of(ONE, Form.RAW_RESPONSES, body) == [{"id": "a"}]
+    assert tool_calls_of(Form.RAW_RESPONSES, body) == [{"id": "a"}]
     assert usage_of(ONE, Form.RAW_RESPONSES, body) == {"a": 1}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.leasing.claim import Prompt
-from app.model.history import to_send
+from app.model.conversation import as_sent
 from worker.asking import Dialect, question
 
 PLAIN = Dialect("other", raw_text=False, token_ids=False)
@@ -104,8 +104,8 @@ def test_earlier_reasoning_is_sent_only_inside_the_running_tool_loop() -> None:
         {"role": "assistant", "content": "", "reasoning_content": "of this loop", "tool_calls": []},
         {"role": "tool", "content": "4"},
     ]
-    sent = to_send(history)
+    sent = as_sent(history)
     assert [message.get("reasoning_content") for message in sent] == [None, None, None, "of this loop", None]
     assert [message["content"] for message in sent] == [message["content"] for message in history]
     assert history[1]["reasoning_content"] == "old"
-    assert to_send([]) == []
+    assert as_sent([]) == []

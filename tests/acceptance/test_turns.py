@@ -1,0 +1,117 @@
+"""Conversations turn by turn under kill -9: every history that was sent is what was accepted before it."""
+
+import json
+import os
+import random
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.product import Product, wait_for
+from tests.support.simulator import Simulator
+
+CONVERSATIONS = int(os.environ.get("ACCEPTANCE_CONVERSATIONS", "40"))  # 200 and 20 kills: the run of the plan
+KILLS = int(os.environ.get("ACCEPTANCE_CONVERSATION_KILLS", "5"))
+MOST_TURNS = 12
+SLOTS = 8
+
+
+@pytest.mark.timeout(1800)
+def test_every_history_sent_is_what_was_accepted_before_it(product: Product) -> None:
+    chance = random.Random(7)
+    asked = {f"c{number}": 1 + number % MOST_TURNS for number in range(CONVERSATIONS)}
+    product.run("import", "talks", str(conversations(product.folder, asked)), "--turns", "all")
+    record = product.folder / "requests.jsonl"
+    cut_off = 0
+    with Simulator("--latency", "uniform:0.01,0.06", "--record", str(record), "--answer-bytes", "300") as simulator:
+        for kill in range(KILLS):
+            aim = answered(product) + 1 + chance.randrange(max(1, left(product, asked) // (KILLS - kill + 1)))
+            running = product.start_worker(simulator.url, "--concurrency", str(SLOTS), "--until-empty")
+            wait_for(lambda aim=aim: answered(product) >= aim, f"{aim} turns answered")
+            time.sleep(chance.random() * 0.05)  # any moment between two answers
+            running.kill()
+            cut_off += product.count("leased")
+        product.finish(simulator.url, "--concurrency", str(SLOTS))
+    product.run("verify", "--full")
+    assert product.count("done") == CONVERSATIONS
+    assert answered(product) == sum(asked.values())
+    sent = [json.loads(line)["messages"] for line in record.read_text().splitlines()]
+    accepted = answers(product)
+    assert {name: len(turns) for name, turns in accepted.items()} == asked
+    for messages in sent:
+        check_history(messages, accepted)
+    times = Counter(place(messages) for messages in sent)
+    assert times.keys() == {(name, turn) for name, turns in asked.items() for turn in range(turns)}
+    assert times.total() - len(times) <= min(cut_off, KILLS * SLOTS)  # only what was in flight is asked again
+
+
+def test_reasoning_and_the_files_results_go_back_in_a_tool_loop(product: Product) -> None:
+    """The simulated model calls its tool at every turn: once the file has the result, once it has not."""
+    call = {"name": "lookup", "arguments": "{}"}
+    said = [
+        {"from": "human", "value": "look it up"}, {"from": "function_call", "value": json.dumps(call)},
+        {"from": "observation", "value": "42"}, {"from": "gpt", "value": "so"}, {"from": "human", "value": "and?"},
+    ]  # fmt: skip
+    row = {"id": "t", "tools": [{"name": "lookup", "parameters": {}}], "conversations": said}
+    (product.folder / "tools.jsonl").write_text(json.dumps(row) + "\n")
+    product.run("import", "tools", "tools.jsonl", "--turns", "all", "--gate", "0")
+    record = product.folder / "requests.jsonl"
+    with Simulator("--persona", "tool_calls", "--record", str(record), "--answer-bytes", "300") as simulator:
+        product.finish(simulator.url)
+    first, second = (json.loads(line)["messages"] for line in record.read_text().splitlines())
+    assert first == [{"role": "user", "content": "look it up"}]
+    (reasoning, content), _ = product.rows("SELECT reasoning, content FROM answer ORDER BY turn")
+    answer = {"role": "assistant", "content": content, "reasoning_content": reasoning}
+    result = {"role": "tool", "content": "42", "tool_call_id": "functions.lookup:0"}
+    assert second == [*first, answer, result]
+    assert product.rows("SELECT state, turn, turns FROM job") == [("done", 2, 3)]
+    product.run("verify", "--full")
+
+
+def conversations(folder: Path, asked: dict[str, int]) -> Path:
+    """A file of conversations whose own answers are to be replaced."""
+    file = folder / "talks.jsonl"
+    with file.open("w", encoding="utf-8") as out:
+        for name, turns in asked.items():
+            said = [
+                {"from": speaker, "value": f"{speaker} {name} {turn}"}
+                for turn in range(turns)
+                for speaker in ("human", "gpt")
+            ]
+            out.write(json.dumps({"id": name, "conversations": said}) + "\n")
+    return file
+
+
+def answered(product: Product) -> int:
+    """Turns that are answered, those of conversations that have only one included."""
+    return int(product.value("SELECT sum(CASE WHEN turns > 1 THEN turn ELSE state = 'done' END) FROM job"))
+
+
+def left(product: Product, asked: dict[str, int]) -> int:
+    return sum(asked.values()) - answered(product)
+
+
+def answers(product: Product) -> dict[str, list[str]]:
+    """The content of each accepted answer, by conversation, in the order of turns."""
+    found: dict[str, list[str]] = {}
+    for name, content in product.rows("SELECT sample_id, content FROM answer ORDER BY sample_id, turn"):
+        found.setdefault(name, []).append(content)
+    return found
+
+
+def check_history(messages: list[dict[str, Any]], accepted: dict[str, list[str]]) -> None:
+    """What the user says comes from the file, and every answer is the accepted one: no thought, nothing stripped."""
+    name, turn = place(messages)
+    expected = []
+    for number in range(turn + 1):
+        expected.append({"role": "user", "content": f"human {name} {number}"})
+        expected.append({"role": "assistant", "content": accepted[name][number]})
+    assert messages == expected[:-1]
+
+
+def place(messages: list[dict[str, Any]]) -> tuple[str, int]:
+    """Which turn of which conversation a request asks for."""
+    return messages[0]["content"].split()[1], len(messages) // 2
