@@ -13,8 +13,8 @@ import pytest
 from tests.support.product import Product, wait_for
 from tests.support.simulator import Simulator
 
-CONVERSATIONS = int(os.environ.get("ACCEPTANCE_CONVERSATIONS", "40"))  # 200 and 20 kills: the run of the plan
-KILLS = int(os.environ.get("ACCEPTANCE_CONVERSATION_KILLS", "5"))
+CONVERSATIONS = int(os.environ.get("ACCEPTANCE_CONVERSATIONS", "24"))  # 200 and 20 kills: the run of the plan
+KILLS = int(os.environ.get("ACCEPTANCE_CONVERSATION_KILLS", "3"))
 MOST_TURNS = 12
 SLOTS = 8
 
