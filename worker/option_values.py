@@ -15,15 +15,8 @@ FORMATS = (
     "raw_responses", "openai_batch_result", "curator", "full",
 )  # fmt: skip
 PRESETS = (
-    "run_inference",
-    "messages",
-    "specforge",
-    "specforge_turns",
-    "inline_think",
-    "sharegpt",
-    "openai_batch",
-    "full",
-)
+    "run_inference", "messages", "specforge", "specforge_turns", "inline_think", "sharegpt", "openai_batch", "full",
+)  # fmt: skip
 
 
 def seconds(text: str) -> float:
