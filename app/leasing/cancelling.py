@@ -36,7 +36,7 @@ class Selection:
         """The selection as the statements take it."""
         return {
             "dataset": dataset, "states": sorted(self.states or CANCELLABLE), "any_verdict": 1, "verdicts": [],
-            "any_cause": int(not self.causes), "causes": sorted(self.causes),
+            "any_cause": int(not self.causes), "causes": sorted(self.causes), "any_flag": 1, "flag": None,
         }  # fmt: skip
 
 

@@ -114,7 +114,7 @@ def test_each_job_is_answered_with_its_reasoning_and_goes_out_in_every_form(whol
         assert (manifest["jobs"], manifest["rows"], manifest["left_out"]) == (len(jobs), len(jobs), {})
         assert (manifest["complete"], manifest["left_out_ids"]["count"]) == (True, 0)
         assert set(manifest["verdicts"]) <= {"split_from_content", "captured_field"}
-        check_file(path, load_manifest(path))
+        check_file(load_manifest(path))
 
 
 def test_what_is_asked_with_tools_is_answered_by_calls(whole: Whole) -> None:

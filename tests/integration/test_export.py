@@ -89,7 +89,7 @@ async def test_captured_rows_come_in_import_order_with_the_old_keys(tmp_path: Pa
         "reasoning": "think 1",
         "content": "answer 1",
         "finish_reason": "stop",
-        "usage": {"prompt_tokens": 7, "completion_tokens": 100, "total_tokens": 107},
+        "usage": {"prompt_tokens": 7, "completion_tokens": 50, "total_tokens": 57},
     }
     assert rows(target)[2]["reasoning"] == "think 3"
     assert not report.complete

@@ -7,18 +7,16 @@ from app.model.found import Found
 from app.model.states import JobState
 from app.model.verdicts import Fraction, Verdict
 from app.progress.excerpt import excerpt
-from app.progress.histogram import BINS, histogram
+from app.progress.histogram import histogram
 from app.progress.overview import Tally
 from app.progress.reassembly import Joined, Reassembly, reassemble
 from app.progress.series import Point, Span, filled_steps
 from app.progress.triage import ROWS, Cell, triage
 from app.progress.verdict_table import verdict_table
-from app.store import triggers
 from tests.support.filled import chat
 
 
-def test_the_trigger_and_the_page_have_the_same_bins() -> None:
-    assert triggers._BINS == BINS
+def test_a_bin_ends_where_the_next_one_begins() -> None:
     assert histogram({}, 0).bins[0].least == 1
     assert [(one.least, one.most) for one in histogram({}, 0).bins[1:3]] == [(128, 255), (256, 511)]
     assert histogram({}, 0).bins[-1].most is None
