@@ -34,6 +34,7 @@ EXPECTED = {
     "lone_surrogate": "whole characters: half of a surrogate pair cannot be sent",
     "no_id": "a value in the field that --id-field names",
     "conflicting_id": "one content under one id",
+    "conversation": "a row of preset full, with the answers of all its turns",
     "duplicate_id": "one result for each id",
     "answered": "a result for a job that has no answer yet",
     "duplicate": "a row that the dataset does not have yet (--on-duplicate error)",

@@ -111,6 +111,8 @@ async def _give(tx: Tx, results: Results, rows: Sequence[Row], found: Mapping[st
         sample = found[_name(row)]
         if not _same_question(row, sample):
             taken.rejects.append(_conflict(row, sample, results.file))
+        elif sample.turns > 1 and results.read[row.line].earlier is None:
+            taken.rejects.append(_one_of_several(row, sample))
         else:
             fitting.append((row, sample, JobResult(JobId(sample.job), results.read[row.line])))
     known = await known_bodies(tx, [one for _, _, one in fitting])
@@ -169,6 +171,11 @@ def _place(sample: Any) -> str:
 def _conflict(row: Row, sample: Any, file: str) -> Reject:
     other = f"{_name(row)!r} has other content at {_place(sample)} than at line {row.line} of {file}"
     return _reject(row, "conflicting_id", other)
+
+
+def _one_of_several(row: Row, sample: Any) -> Reject:
+    detail = f"{_name(row)!r} is a conversation of {sample.turns} turns, and this is one answer"
+    return _reject(row, "conversation", detail)
 
 
 def _again(row: Row, sample: Any, file: str) -> Reject:

@@ -63,7 +63,7 @@ def standing() -> Select[Any]:
 
 
 @cache
-def named_jobs() -> Select[tuple[int, str, str, str, int, int, str, int, str]]:
+def named_jobs() -> Select[tuple[int, str, str, str, int, int, str, int, str, int]]:
     """The samples of these very names, each with its first job and the place that it came from."""
     wanted = batch_rows("names", name=str)
     return (
@@ -77,6 +77,7 @@ def named_jobs() -> Select[tuple[int, str, str, str, int, int, str, int, str]]:
             SOURCE.c.name.label("file"),
             JOB.c.id.label("job"),
             JOB.c.state,
+            JOB.c.turns,
         )
         .select_from(wanted)
         .outerjoin(SAMPLE, (SAMPLE.c.dataset_id == _DATASET) & (SAMPLE.c.sample_id == wanted.c.name))

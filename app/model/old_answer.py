@@ -16,7 +16,7 @@ class OldAnswer:
     profile: str | None = None
     http_status: int | None = None
     facts: Mapping[str, str | int | None] = field(default_factory=dict)  # further columns of a response
-    earlier: tuple["OldAnswer", ...] = ()  # of a conversation: the answers to the turns before this one
+    earlier: tuple["OldAnswer", ...] | None = None  # of a conversation: the answers to the turns before this one
 
     @property
     def latency_ms(self) -> int | None:

@@ -165,15 +165,8 @@ def sample() -> Select[Any]:
     """One job by its sample's id and replica, with what is asked."""
     return (
         select(
-            *_LISTED,
-            JOB.c.turns,
-            JOB.c.turn,
-            JOB.c.seed,
-            SAMPLE.c.messages,
-            SAMPLE.c.tools,
-            SAMPLE.c.params,
-            SAMPLE.c.source_row,
-            DATASET.c.config,
+            *_LISTED, JOB.c.turns, JOB.c.turn, JOB.c.seed,
+            SAMPLE.c.messages, SAMPLE.c.tools, SAMPLE.c.params, SAMPLE.c.source_row, DATASET.c.config,
         )
         .join(DATASET, DATASET.c.id == JOB.c.dataset_id)
         .join(SAMPLE, SAMPLE.c.id == JOB.c.sample_ref)
@@ -182,7 +175,7 @@ def sample() -> Select[Any]:
             JOB.c.sample_id == bindparam("sample_id", type_=Text()),
             JOB.c.replica == bindparam("replica", type_=Integer()),
         )
-    )
+    )  # fmt: skip
 
 
 @cache

@@ -35,12 +35,12 @@ class Result:
     expected: bool
     profile: str
     answer: OldAnswer
-    earlier: tuple["Result", ...] = ()  # of a conversation: the turns before
+    earlier: tuple["Result", ...] | None = None  # of a conversation: the turns before
 
     @property
     def turns(self) -> tuple["Result", ...]:
         """The answers of all its turns; most have one."""
-        return (*self.earlier, self)
+        return (self,) if self.earlier is None else (*self.earlier, self)
 
     @property
     def readable(self) -> bool:
@@ -61,7 +61,8 @@ def read_result(answer: OldAnswer, messages: str, config: DatasetConfig) -> Resu
     profile = config.profile if answer.profile is None else answer.profile
     about = Asked(None if expected else False, profile, prompt_text(messages), Form(answer.form))
     reading = read_body(answer.http_status, answer.body, about)
-    earlier = tuple(read_result(one, messages, config) for one in answer.earlier)
+    before = answer.earlier
+    earlier = None if before is None else tuple(read_result(one, messages, config) for one in before)
     return Result(pack(answer.body), reading, expected, profile, answer, earlier)
 
 
@@ -114,7 +115,7 @@ async def _store(tx: Tx, taken: Sequence[JobResult], attempts: dict[JobId, int])
     await tx.many(statements.add_reading(), readings)
     tokens = [token_row(ResponseId(numbers[job, turn]), result.reading) for job, turn, result in turns]
     await tx.many(statements.add_token_ids(), [row for row in tokens if row is not None])
-    talks = {one.job: len(one.result.turns) for one in taken if one.result.earlier and one.result.readable}
+    talks = {one.job: len(one.result.turns) for one in taken if one.result.earlier is not None and one.result.readable}
     await take_conversations(tx, talks, numbers)
 
 

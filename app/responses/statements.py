@@ -24,7 +24,7 @@ from sqlalchemy.sql.dml import ReturningDelete, ReturningInsert, ReturningUpdate
 
 from app.model.states import Event, JobState, sources
 from app.store.batch import batch_rows
-from app.store.tables import DATASET, ENDPOINT, JOB, META, READING, RESPONSE, SAMPLE, TOKEN_IDS, UNREAD, WORKER
+from app.store.tables import DATASET, ENDPOINT, JOB, META, READING, RESPONSE, SAMPLE, TOKEN_IDS, TURN, UNREAD, WORKER
 
 
 @cache
@@ -320,11 +320,12 @@ def to_reread() -> Select[Any]:
     responses = batch_rows("responses", response=int)
     other = RESPONSE.alias("other")
     answered = exists().where(other.c.job_id == RESPONSE.c.job_id, _stands(other))
+    goes_on = exists().where(TURN.c.response_id == RESPONSE.c.id, TURN.c.turn < JOB.c.turn)  # of a conversation
     return (
         select(
             RESPONSE.c.id, RESPONSE.c.job_id, RESPONSE.c.attempt, RESPONSE.c.worker_id, RESPONSE.c.http_status,
             RESPONSE.c.form, RESPONSE.c.expected, RESPONSE.c.profile, RESPONSE.c.requested_ms, RESPONSE.c.received_ms,
-            RESPONSE.c.codec, RESPONSE.c.raw, _stands().label("stands"), answered.label("answered"),
+            RESPONSE.c.codec, RESPONSE.c.raw, or_(_stands(), goes_on).label("stands"), answered.label("answered"),
             JOB.c.state, JOB.c.dataset_id, JOB.c.turns, JOB.c.turn.label("at_turn"), RESPONSE.c.turn, SAMPLE.c.messages,
             READING.c.seq, READING.c.verdict, READING.c.flags, READING.c.reasoning, READING.c.content,
             READING.c.text_form, READING.c.tool_calls, READING.c.finish_reason, READING.c.usage, READING.c.parts,

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import signal
 import time
 from collections import Counter
 from pathlib import Path
@@ -13,8 +14,8 @@ import pytest
 from tests.support.product import Product, wait_for
 from tests.support.simulator import Simulator
 
-CONVERSATIONS = int(os.environ.get("ACCEPTANCE_CONVERSATIONS", "40"))  # 200 and 20 kills: the run of the plan
-KILLS = int(os.environ.get("ACCEPTANCE_CONVERSATION_KILLS", "5"))
+CONVERSATIONS = int(os.environ.get("ACCEPTANCE_CONVERSATIONS", "24"))  # 200 and 20 kills: the run of the plan
+KILLS = int(os.environ.get("ACCEPTANCE_CONVERSATION_KILLS", "3"))
 MOST_TURNS = 12
 SLOTS = 8
 
@@ -46,6 +47,22 @@ def test_every_history_sent_is_what_was_accepted_before_it(product: Product) -> 
     times = Counter(place(messages) for messages in sent)
     assert times.keys() == {(name, turn) for name, turns in asked.items() for turn in range(turns)}
     assert times.total() - len(times) <= min(cut_off, KILLS * SLOTS)  # only what was in flight is asked again
+
+
+def test_a_drain_ends_after_the_turns_that_are_asked(product: Product) -> None:
+    asked = {f"c{number}": MOST_TURNS for number in range(4)}
+    product.run("import", "talks", str(conversations(product.folder, asked)), "--turns", "all")
+    with Simulator("--latency", "fixed:0.2", "--answer-bytes", "300") as simulator:
+        with product.worker(simulator.url, "--concurrency", "4", "--grace", "30s") as running:
+            wait_for(lambda: answered(product) >= 6, "the first turns")
+            running.signal(signal.SIGTERM)
+            running.wait(143)
+        stopped_at = answered(product)
+        assert simulator.stats()["answers"] == stopped_at < 4 * MOST_TURNS
+        assert product.rows("SELECT DISTINCT state, expiries FROM job") == [("ready", 0)]
+        product.finish(simulator.url)
+        assert simulator.stats()["requests"] == 4 * MOST_TURNS
+    product.run("verify", "--full")
 
 
 def test_reasoning_and_the_files_results_go_back_in_a_tool_loop(product: Product) -> None:

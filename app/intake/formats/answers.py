@@ -115,8 +115,9 @@ def read_full(row: Row) -> Draft:
 def full_answer(row: Row, _data: bytes) -> OldAnswer:
     """A row of our own archive: everything about the response, and its bytes; of a conversation, of every turn."""
     try:
-        turns: Any = row.get("turns", [])
-        return replace(_archived(row), earlier=tuple(_archived(turn) for turn in turns))
+        turns: Any = row["turns"] if "script" in row else None
+        earlier = None if turns is None else tuple(_archived(turn) for turn in turns)
+        return replace(_archived(row), earlier=earlier)
     except (KeyError, AttributeError, TypeError, ValueError) as error:
         raise RowRefused("unknown_format", f"no whole row of preset full ({error!r})") from None
 

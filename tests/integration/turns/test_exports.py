@@ -15,6 +15,7 @@ from app.intake.request import ImportRequest
 from app.store.store import Store, open_store
 from app.verify.verifying import Told, verify
 from tests.integration.turns.kit import Talks, talks
+from tests.support.filled import chat
 
 pytestmark = pytest.mark.anyio
 
@@ -121,3 +122,28 @@ async def test_the_archive_of_a_conversation_comes_back_byte_for_byte(tmp_path: 
         await verify(other, Told(found.append), full=True)
     assert found == []
     assert (tmp_path / "again" / archive.name).read_bytes() == archive.read_bytes()
+
+
+async def test_one_answer_does_not_finish_a_conversation(tmp_path: Path) -> None:
+    async with talks(tmp_path, 3) as store:
+        body = json.loads(chat("why</think>a"))
+        row = {"custom_id": "c0", "response": {"status_code": 200, "request_id": "r", "body": body}, "error": None}
+        file = tmp_path / "results.jsonl"
+        file.write_text(json.dumps(row) + "\n")
+        report = await import_file(store.room.store, ImportRequest("talks", str(file)), lambda _progress: None)
+        assert (report.rejected, report.reasons) == (1, {"conversation": 1})
+        assert await store.room.all("SELECT state, turn FROM job") == [("ready", 0)]
+
+
+async def test_a_conversation_that_ended_early_comes_back_as_such(tmp_path: Path) -> None:
+    async with talks(tmp_path, 3) as store:
+        (lease,) = await store.room.claim(await store.room.worker())
+        call = {"id": "x", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        assert await store.answer(lease, 0, chat("why</think>", finish="tool_calls", tool_calls=[call]))
+        await rows(store.room.store, tmp_path, Preset.FULL)
+    async with open_store(str(tmp_path / "other.db"), create=True) as other:
+        archive = tmp_path / f"{Preset.FULL}.jsonl"
+        await import_file(other, ImportRequest("talks", str(archive)), lambda _progress: None)
+        found: list[Any] = []
+        await verify(other, Told(found.append), full=True)
+        assert found == []

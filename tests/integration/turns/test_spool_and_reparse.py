@@ -7,12 +7,13 @@ import pytest
 from app.leasing.datasets import dataset_of
 from app.model.ids import WorkerId
 from app.model.lease import Lease, Settle
+from app.model.verdicts import Verdict
 from app.responses.rereading import Reparse, reparse
 from app.responses.spooled import Outcome, Spooled, bring_in
 from app.spool.record import SpooledAnswer
 from app.store.codec import pack
 from tests.integration.turns.kit import Talks, talks
-from tests.support.filled import chat
+from tests.support.filled import LOST, chat
 
 pytestmark = pytest.mark.anyio
 
@@ -78,6 +79,18 @@ async def test_a_body_that_becomes_readable_lets_its_conversation_go_on(tmp_path
         (again,) = await store.room.claim(worker)
         assert await store.sent(again) == ["human 0", "a", "human 1", "b", "human 2"]
         await store.check()
+
+
+async def test_a_reparse_that_would_worsen_a_turn_on_the_way_is_not_written_unasked(tmp_path: Path) -> None:
+    async with talks(tmp_path, 3) as store:
+        worker = await store.room.worker()
+        (lease,) = await store.room.claim(worker)
+        assert await store.answer(lease, 0, LOST[Verdict.MISSING])
+        await store.room.execute("UPDATE reading SET verdict = 'captured_field', reasoning = 'had it'")
+        settings = await dataset_of(store.room.store, "talks")
+        report = await reparse(store.room.store, Reparse(settings, apply=True), lambda _done, _all: None)
+        assert (report.changed, report.regressions, report.kept) == (1, 1, 1)
+        assert await store.room.all("SELECT count(*) FROM reading") == [(1,)]
 
 
 async def spooled(store: Talks, lease: Lease, body: bytes, turn: int, bringer: WorkerId) -> Spooled:
