@@ -1,7 +1,6 @@
 """Presets `tokens` and `text`, and tables, of conversations answered by the simulator: a row a generation."""
 
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ IDS = ["c0@0", "c0@1", "c0@2", "c1@0", "c1@1"]
 
 @pytest.fixture
 def product(tmp_path: Path) -> Product:
-    """A store with conversations of three turns and of two, all answered."""
+    """A store with conversations of three turns and of two."""
     made = Product(tmp_path)
     with (tmp_path / "talks.jsonl").open("w") as out:
         for number, turns in enumerate((3, 2)):
@@ -26,9 +25,14 @@ def product(tmp_path: Path) -> Product:
             out.write(json.dumps({"id": f"c{number}", "conversations": said}) + "\n")
     (tmp_path / "kimi.jinja").write_text(TEMPLATE)
     made.run("import", "d", "talks.jsonl", "--turns", "all")
-    with Simulator() as simulator:
-        made.finish(simulator.url)
     return made
+
+
+def answer(product: Product, *first: str) -> None:
+    """Answer all conversations, the first of them by a worker with these options."""
+    with Simulator() as simulator:
+        product.finish(simulator.url, "--limit", "1", "--concurrency", "1", *first)
+        product.finish(simulator.url)
 
 
 def rows(product: Product, name: str) -> list[dict[str, Any]]:
@@ -36,6 +40,7 @@ def rows(product: Product, name: str) -> list[dict[str, Any]]:
 
 
 def test_the_ids_of_each_turn_are_its_text(product: Product) -> None:
+    answer(product)
     said = product.run("export", "--dataset", "d", "-o", "tokens.jsonl", "--preset", "tokens").stderr.decode()
     assert "at most 2 jobs, a row a turn, about " in said
     product.run("export", "--dataset", "d", "-o", "text.jsonl", *TEXT)
@@ -51,9 +56,8 @@ def test_the_ids_of_each_turn_are_its_text(product: Product) -> None:
         product.run("export", "--check", name)
 
 
-def test_a_turn_without_ids_leaves_out_its_conversation_and_it_adds_up(product: Product) -> None:
-    with sqlite3.connect(product.db) as store:
-        store.execute("DELETE FROM token_ids WHERE response_id = (SELECT min(id) FROM response WHERE turn = 1)")
+def test_turns_without_ids_leave_out_their_conversation_and_it_adds_up(product: Product) -> None:
+    answer(product, "--token-ids", "off")
     done = product.run("export", "--dataset", "d", "-o", "tokens.jsonl", "--preset", "tokens", "--json", code=6)
     assert json.loads(done.stdout)["left_out"] == {"no_token_ids": 1}
     manifest = json.loads((product.folder / "tokens.jsonl.manifest.json").read_text())
@@ -65,6 +69,7 @@ def test_a_turn_without_ids_leaves_out_its_conversation_and_it_adds_up(product: 
 
 @pytest.mark.parametrize("preset", ["full", "messages", "specforge", "tokens"])
 def test_tables_and_shards_hold_the_rows_of_the_lines(product: Product, preset: str) -> None:
+    answer(product)
     asked = ("export", "--dataset", "d", "--preset", preset)
     product.run(*asked, "-o", "lines.jsonl")
     product.run(*asked, "-o", "table.parquet")

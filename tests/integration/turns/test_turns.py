@@ -106,7 +106,7 @@ async def test_a_retry_begins_at_the_first_turn_of_the_chosen_verdict(tmp_path: 
         assert await store.answer(lease, 1, LOST[Verdict.TRUNCATED])
         assert await store.answer(lease, 2, "c")
         row = await store.room.job(lease.job)
-        assert (row.verdict, row.completion_tokens) == ("truncated", 300)
+        assert (row.verdict, row.completion_tokens) == ("truncated", 150)
         await store.retry("done", verdict="truncated")
         assert await store.job(lease.job) == ("ready", 1)
         (again,) = await store.room.claim(worker)
