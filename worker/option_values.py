@@ -11,8 +11,8 @@ _SIZES = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 # The formats of app.intake and the presets of app.export, spelled out so that help imports nothing heavy.
 FORMATS = (
     "auto", "own", "messages", "prompt", "sharegpt", "specforge", "glaive", "glaive_functions", "opencodeinstruct",
-    "magicoder", "alpaca", "query", "pairs", "ultrachat", "mt_bench", "swe_agent", "swe_agent_history", "openai_batch",
-    "raw_responses", "openai_batch_result", "curator", "full",
+    "magicoder", "alpaca", "alpaca_blank_line", "query", "pairs", "ultrachat", "mt_bench", "swe_agent",
+    "swe_agent_history", "openai_batch", "raw_responses", "openai_batch_result", "curator", "full",
 )  # fmt: skip
 FILE_FORMATS = ("jsonl", "parquet")
 PRESETS = (

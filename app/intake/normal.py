@@ -40,10 +40,12 @@ class Prompt:
     notes: list[str]
 
 
-def normalise(draft: Draft, asked: Turns = Turns.LAST) -> Prompt:
+def normalise(draft: Draft, asked: Turns = Turns.LAST, *, drop_system: bool = False) -> Prompt:
     """The prompt of a draft, or RowRefused with the first reason in the order of the checks."""
     tools = read_tools(draft.tools)
     turns = [_with_role(turn) for turn in draft.turns]
+    if drop_system:
+        turns = [turn for turn in turns if turn.role != "system"]
     if asked is Turns.ALL:
         turns += [one for follow_up in draft.followups for one in (PLACE, follow_up)]
     if draft.multimodal or any(turn.multimodal for turn in turns):

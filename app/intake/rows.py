@@ -21,6 +21,7 @@ class Reading:
     format: str = AUTO
     id_field: str | None = None
     turns: Turns = Turns.LAST
+    drop_system: bool = False  # of prompts; an old answer was given under its system prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,8 @@ def _row(line: int, data: bytes, reading: Reading) -> Row:
     result = None if format_.answer is None else format_.answer(row, data)
     # An old answer is that to the last turn, whatever is asked of other rows.
     turns = Turns.ALL if draft.script else reading.turns if result is None else Turns.LAST
-    prompt = Prompt([], None, []) if draft.prompt_elsewhere else normalise(draft, turns)
+    drop_system = reading.drop_system and result is None
+    prompt = Prompt([], None, []) if draft.prompt_elsewhere else normalise(draft, turns, drop_system=drop_system)
     identity = identify(row if draft.named is None else draft.named, prompt.messages, prompt.tools, reading.id_field)
     try:
         messages = msgspec.json.encode(prompt.messages).decode()

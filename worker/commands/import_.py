@@ -62,6 +62,9 @@ def import_(
             "all, one after another, each after the model's own answers.",
         ),
     ] = "last",
+    drop_system: Annotated[
+        bool, typer.Option("--drop-system", help="Leave out the system prompts of the file; old answers keep theirs.")
+    ] = False,
     samples: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Answers a prompt, each with a seed of its own.  [1]")
     ] = None,
@@ -99,7 +102,7 @@ def import_(
     request = ImportRequest(
         dataset=name,
         path=file,
-        reading=Reading(format_, id_field, Turns(turns)),
+        reading=Reading(format_, id_field, Turns(turns), drop_system),
         repeats=Repeats(drop=dedupe, refuse=on_duplicate == "error"),
         limit=limit,
         said=said,

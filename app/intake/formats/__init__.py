@@ -21,7 +21,7 @@ from app.intake.formats.answers import (
 )
 from app.intake.formats.batch import read_request
 from app.intake.formats.chat import read_messages, read_prompt
-from app.intake.formats.columns import read_input, read_instruction, read_problem, read_query
+from app.intake.formats.columns import read_input, read_instruction, read_instruction_apart, read_problem, read_query
 from app.intake.formats.conversations import (
     read_alternating,
     read_conversations,
@@ -82,6 +82,7 @@ FORMATS = (
     Format("ultrachat", ("data",), read_alternating, when=lambda row: isinstance(row["data"], list)),
     Format("magicoder", ("problem",), read_problem),
     Format("alpaca", ("instruction",), read_instruction),
+    Format("alpaca_blank_line", ("instruction",), read_instruction_apart),  # by its name only: alpaca comes first
     Format("query", ("query",), read_query),
     Format("prompt", ("prompt",), read_prompt),
     Format("opencodeinstruct", ("input", "output"), read_input),

@@ -19,6 +19,12 @@ def read_instruction(row: Row) -> Draft:
     return _asked(row, f"{instruction}\n{more}" if more else instruction)
 
 
+def read_instruction_apart(row: Row) -> Draft:
+    """The same, parted by an empty line."""
+    instruction, more = text_of(row["instruction"]), text_of(row.get("input"))
+    return _asked(row, f"{instruction}\n\n{more}" if more else instruction)
+
+
 def read_query(row: Row) -> Draft:
     """`{"query", "history"?}`."""
     return _asked(row, text_of(row["query"]))
