@@ -12,9 +12,9 @@ from worker.asking import Dialect
 from worker.backoff import ANSWERED_LATELY_S
 from worker.endpoint import AskFailed, Endpoint
 from worker.fingerprint import Model
+from worker.outages import TOGETHER_S, Outages
 from worker.pressure import Pressure
 
-CUT_TOGETHER_S = 1.0  # connections that break so close to each other broke for one reason
 CUT_WAIT_S = 0.5  # for the others to be noticed
 SMALL_QUESTION = 0  # the place of a job's number where the answer was that to a question of our own
 
@@ -36,6 +36,7 @@ class Server:
     busy: int = 0
     alone: bool = False  # a job that may kill it is being asked, and nothing beside it
     answers: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=64))  # (monotonic seconds, job)
+    outages: Outages = field(default_factory=Outages)
     _cuts: deque[float] = field(default_factory=lambda: deque(maxlen=64))
 
     def is_well(self) -> bool:
@@ -50,6 +51,7 @@ class Server:
         """A good answer came for `job`."""
         now_s = time.monotonic()
         self.answers.append((now_s, job))
+        self.outages.answered(job)
         if job != SMALL_QUESTION:
             self.pressure.answered(now_s, self.busy)
 
@@ -61,12 +63,18 @@ class Server:
         since = time.monotonic() - ANSWERED_LATELY_S
         return not self.pressure.ill and any(at >= since and answered != job for at, answered in self.answers)
 
-    async def died(self) -> bool:
-        """Whether a connection that broke just now broke with the server: others broke too, or nobody is there."""
+    async def died(self, job: int) -> bool:
+        """Whether a connection that broke just now broke with the server: others did too, or nobody is there."""
         now_s = time.monotonic()
+        died = await self._is_gone(now_s)
+        if died:
+            self.outages.broke(now_s, job)
+        return died
+
+    async def _is_gone(self, now_s: float) -> bool:
         self._cuts.append(now_s)
         await anyio.sleep(CUT_WAIT_S)
-        if sum(abs(at - now_s) <= CUT_TOGETHER_S for at in self._cuts) > 1:
+        if sum(abs(at - now_s) <= TOGETHER_S for at in self._cuts) > 1:
             return True
         try:
             status, _ = await self.endpoint.get("/health")

@@ -14,7 +14,7 @@ from app.leasing.release import release
 from app.leasing.settle import fail, state_of
 from app.model.ids import ResponseId
 from app.model.lease import Cause, Failure, Lease, Reply, Settle
-from app.model.limits import CUTS_BEFORE_FAILED
+from app.model.limits import CUTS_BEFORE_FAILED, DEATHS_BESIDE_OUTAGES
 from app.model.states import JobState
 from app.model.verdicts import Verdict
 from app.responses.keep import PackedReply
@@ -99,7 +99,7 @@ async def _ask_and_settle(lease: Lease, prompt: Prompt, server: Server, tools: T
     try:
         answer = await server.endpoint.ask(asked.body, memory)
     except AskFailed as error:
-        died = error.cause is Cause.CUT and await server.died()
+        died = error.cause is Cause.CUT and await server.died(lease.job)
         failure = _failure_without_body(lease, server, error, tools, died=died)
         return await _settle_failure(tools, server, failure, error.retry_after_s, time.monotonic() - asked_s)
     except anyio.get_cancelled_exc_class():
@@ -243,11 +243,21 @@ def _failure_without_body(lease: Lease, server: Server, error: AskFailed, tools:
     suspicious = died or (lease.alone and error.cause is Cause.CUT)
     if not suspicious:
         return failure
-    # A server that is well right after may have lost the connection by chance: one cut proves nothing against the job.
-    if not lease.alone or (not died and lease.deaths + 1 < CUTS_BEFORE_FAILED):
+    if not lease.alone or lease.deaths + 1 < _deaths_that_prove(server, died=died):
         return replace(failure, settle=Settle.RELEASE, counted=False, died=True)
     words = f"the endpoint died with only this job in flight, as it had {lease.deaths} times before: {words}"
     return replace(failure, cause=Cause.KILLS_SERVER, message=words, settle=Settle.GIVE_UP, counted=True, died=True)
+
+
+def _deaths_that_prove(server: Server, *, died: bool) -> int:
+    """How often the server must have gone with a job that is asked alone, for the job to be the reason.
+
+    One that is well right after may have lost the connection by chance, and one that comes and goes by itself goes
+    beside every second job.
+    """
+    if server.outages.are_its_own(time.monotonic()):
+        return DEATHS_BESIDE_OUTAGES
+    return 1 if died else CUTS_BEFORE_FAILED
 
 
 def _failure(

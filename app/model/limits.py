@@ -11,6 +11,7 @@ DEATHS_BEFORE_ALONE = 3  # a job in flight at so many deaths of its endpoint is 
 CUTS_BEFORE_FAILED = (
     6  # deaths and cuts while asked alone of a job whose server is well right after: then it is the job
 )
+DEATHS_BESIDE_OUTAGES = 24  # the same where the server goes down by itself, too
 MIN_FREE_DISK = 2 * 2**30  # bytes below which nothing new is asked, where a worker is told no other floor
 BACKUP_OLD_MS = 36 * 3600_000  # a daily backup may be late by half a day; then `doctor` and an alarm ask for one
 BACKUP_LEAST = 100  # answers that are in no backup: fewer are asked again sooner than they are missed

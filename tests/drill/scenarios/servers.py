@@ -66,7 +66,7 @@ def flapping(stage: Stage) -> None:
 
 @fault("flapping-30m", "a server that comes and goes every few seconds, for 30 minutes", HOLDS, size=Size.LONG)
 def flapping_half_an_hour(stage: Stage) -> None:
-    _flap(stage, 1800, 8, "uniform:0.5,1.5")
+    _flap(stage, 1800, 3, "uniform:0.5,1.5")
 
 
 def _storm(stage: Stage, personas: list[str], seconds: float) -> None:

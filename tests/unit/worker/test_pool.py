@@ -62,12 +62,12 @@ def test_a_connection_broke_with_its_server_where_others_broke_too_or_nobody_is_
     async def work() -> list[bool]:
         one, found = server(health=health), []
 
-        async def cut() -> None:
-            found.append(await one.died())
+        async def cut(job: int) -> None:
+            found.append(await one.died(job))
 
         async with anyio.create_task_group() as tasks:
-            for _ in range(cuts):
-                tasks.start_soon(cut)
+            for job in range(1, cuts + 1):
+                tasks.start_soon(cut, job)
         return found
 
     assert anyio.run(work) == [died] * cuts
