@@ -207,7 +207,8 @@ def _chain(error: BaseException | None) -> list[BaseException]:
 def normal_url(url: str) -> tuple[str, str]:
     """The base URL (ending in /v1 unless another path is given) and the root below which /health lies."""
     parts = urlsplit(url if "://" in url else f"http://{url}")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    bare_name = "://" not in url and _port(parts, url) is None
+    if parts.scheme not in ("http", "https") or not parts.hostname or bare_name:
         raise UsageError(f"--endpoint {url}: expected http://HOST:PORT, with or without /v1.")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise UsageError(

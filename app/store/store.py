@@ -32,6 +32,7 @@ from app.store.writer import Operation, Writer
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+_MAKING_LOOKS_S = 0.02
 _WAL_INDEX_BYTES = 32 * 2**10  # what SQLite allocates of it at a time
 
 
@@ -109,7 +110,7 @@ async def open_store(
             os.close(os.open(place.path, os.O_CREAT | os.O_RDWR, 0o600))
         places.opened(place)
         try:
-            store_id, epoch = await _prepare(place, reading, writing, now_ms)
+            store_id, epoch = await _prepare(place, reading, writing, now_ms, busy_timeout_ms / 1000)
             between = None if library.is_fixed() else partial(checkpoint, writing, place)
             watch = Watch(place)
             writer = Writer(writing, now_ms, patient=patient, on_trouble=on_trouble, guard=watch.check, between=between)
@@ -128,14 +129,21 @@ async def open_store(
 
 
 async def _prepare(
-    place: Place, reading: AsyncEngine, writing: AsyncEngine, now_ms: Callable[[], int]
+    place: Place, reading: AsyncEngine, writing: AsyncEngine, now_ms: Callable[[], int], patience_s: float
 ) -> tuple[str, int]:
     """The store's id and epoch. A store that has our schema is only read, so that a busy one can still be looked at."""
-    with anyio.CancelScope(shield=True):
-        try:
-            found = await _look(reading) or await _make(writing, now_ms())
-        except DBAPIError as error:
-            raise as_error(_full_or(classify(error), place), error) from error
+    end_s, found = time.monotonic() + patience_s, None
+    while found is None:
+        with anyio.CancelScope(shield=True):
+            try:
+                found = await _look(reading) or await _make(writing, now_ms())
+            except DBAPIError as error:
+                fault = classify(error)
+                # Others that make the same store now keep us out; SQLite does not wait where two change to WAL mode.
+                if fault is not Fault.BUSY or time.monotonic() >= end_s:
+                    raise as_error(_full_or(fault, place), error) from error
+        if found is None:
+            await anyio.sleep(_MAKING_LOOKS_S)
     return found
 
 

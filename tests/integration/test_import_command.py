@@ -53,7 +53,6 @@ def test_a_whole_import_ends_with_0_and_again_adds_nothing(folder: Path) -> None
         (2, ("d", "good.jsonl", "--extra", '{"messages": []}')),
         (2, ("d", "good.jsonl", "--profile", "none such")),
         (2, ("d", "good.jsonl", "--format", "none such")),
-        (2, ("d", "good.jsonl", "--turns", "all")),
         (2, ("d", "good.jsonl", "--jsonl")),
     ],
 )

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -148,7 +149,14 @@ def sample(
         from app.store.store import open_store
 
         async with open_store(settings.db) as store:
-            view = await find_sample(store, name, sample_id, replica=replica, attempt=attempt, turn=turn)
+            find = partial(find_sample, store, name, attempt=attempt, turn=turn)
+            try:
+                view = await find(sample_id, replica=replica)
+            except NotFound:
+                listed = _as_listed(sample_id)
+                if replica or listed is None:
+                    raise
+                view = await find(listed[0], replica=listed[1])
         if raw:
             sys.stdout.buffer.write(_bytes(view, part))
             sys.stdout.buffer.flush()
@@ -159,6 +167,12 @@ def sample(
                 cli_context.put(line)
 
     cli_context.run(command)
+
+
+def _as_listed(sample_id: str) -> tuple[str, int] | None:
+    """Sample and replica of `ID#REPLICA`, as lists and exports write it; None where it is no such name."""
+    base, _, number = sample_id.rpartition("#")
+    return (base, int(number)) if base and number.isdecimal() and number.isascii() else None
 
 
 def _refuse_raw(part: Part, *, force: bool) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -42,6 +43,9 @@ def _opener(path: Path, gate: tuple[int, int], result: int) -> int:
         os.read(gate[0], 1)
         os.write(result, f"{kit.in_store(path, _identity)}\n".encode())
         code = 0
+    except BaseException:
+        traceback.print_exc()
+        raise
     finally:
         os._exit(code)
 

@@ -11,6 +11,7 @@ from app.intake.request import ImportReport, ImportRequest
 from app.leasing.claim import prompts_of
 from app.model.errors import UsageError
 from tests.integration.leasing.kit import Room, open_room
+from tests.support.product import Product
 from worker.asking import Dialect, question
 
 pytestmark = pytest.mark.anyio
@@ -68,3 +69,21 @@ async def test_a_seed_that_is_no_number_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ExceptionGroup) as caught:
             await take(room, tmp_path, row("a", seed="x"), samples=2)
         assert caught.group_contains(UsageError, match="need a whole number")
+
+
+def test_a_sample_is_found_by_the_name_that_the_list_gives_it(tmp_path: Path) -> None:
+    product = Product(tmp_path)
+    rows = [{"sample_id": name, "prompt": name} for name in ("a", "a#x", "b#1")]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    product.run("import", "d", "rows.jsonl", "--samples", "2")
+    for asked, found in (
+        ("a", ("a", 0)),
+        ("a#1", ("a", 1)),
+        ("b#1", ("b#1", 0)),
+        ("b#1#1", ("b#1", 1)),
+        ("a#x", ("a#x", 0)),
+    ):
+        shown = json.loads(product.run("sample", "d", asked, "--json").stdout)["sample"]
+        assert (shown["sample_id"], shown["replica"]) == found
+    for asked in ("a#2", "a#", "#1", "c#1", "a#²"):
+        assert b"has no sample" in product.run("sample", "d", asked, code=3).stderr

@@ -24,7 +24,9 @@ def test_a_url_is_brought_to_one_form(url: str, base_url: str, root: str) -> Non
     assert normal_url(base_url) == (base_url, root)
 
 
-@pytest.mark.parametrize("url", ["", "http://", "ftp://host", "unix:///socket", "http://:8000", "/v1"])
+@pytest.mark.parametrize(
+    "url", ["", "http://", "ftp://host", "unix:///socket", "http://:8000", "/v1", "foo", "host/v1"]
+)
 def test_what_is_no_http_url_is_a_usage_error(url: str) -> None:
     with pytest.raises(UsageError, match="expected http://HOST:PORT"):
         normal_url(url)
