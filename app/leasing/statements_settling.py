@@ -48,8 +48,12 @@ def fence_of() -> Select[Any]:
 
 @cache
 def state_of() -> Select[Any]:
-    """Where a job is, as long as no newer attempt at it began."""
-    return select(JOB.c.state).where(JOB.c.id == bindparam("job"), JOB.c.attempt == bindparam("attempt"))
+    """Where a job is that has come to a turn, as long as no newer attempt at it began."""
+    return select(JOB.c.state).where(
+        JOB.c.id == bindparam("job"),
+        JOB.c.attempt == bindparam("attempt"),
+        JOB.c.turn >= bindparam("from_turn", type_=Integer),
+    )
 
 
 @cache
