@@ -33,7 +33,7 @@ from worker.quota import Quota
 from worker.refusal import words_of
 from worker.shutdown import Ending
 from worker.spooling import Spooling
-from worker.turns import next_turn, turn_asked, turn_stored
+from worker.turns import next_turn, state_after, turn_asked, turn_stored
 
 _TELLING = 4  # characters of a key that could not as well be a word's
 LARGE = 64 * 1024  # bytes from which compressing and reading leave the event loop's thread
@@ -140,8 +140,8 @@ async def _record(
     if failure is not None:
         _report(tools, server, failure)
         return await state_of(tools.store, lease)
-    if accepted and turn is not None and not turn.last:
-        return await state_of(tools.store, lease)
+    if turn is not None and not turn.last:
+        return await state_after(turn, tools.store, tools.spooling)
     return JobState.DONE if accepted else None
 
 

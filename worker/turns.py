@@ -3,17 +3,21 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import anyio
+
 from app.capture import Form, Reading, said
 from app.leasing.claim import Prompt, prompts_of
 from app.leasing.release import release
+from app.leasing.settle import state_of
 from app.model.conversation import Conversation
 from app.model.ids import ResponseId
 from app.model.lease import Lease
+from app.model.states import JobState
 from app.responses.turns import TurnAnswer
 from app.responses.unread import StoredBody
 from app.store.store import Store
 from worker.asking import Question
-from worker.spooling import TROUBLE, Spooling
+from worker.spooling import RETRY_S, TROUBLE, Spooling
 
 
 def turn_asked(
@@ -43,6 +47,21 @@ def renewed(lease: Lease, now_ms: int) -> Lease:
     """The lease for the next turn: as long as it was, and what was counted is that of the turn before."""
     since_ms = now_ms if lease.leased_ms is None else lease.leased_ms
     return replace(lease, tries=0, deaths=0, deadline_ms=now_ms + lease.deadline_ms - since_ms, leased_ms=now_ms)
+
+
+async def state_after(answer: TurnAnswer, store: Store, spooling: Spooling) -> JobState | None:
+    """Where a conversation is once it has gone on from an answer; None where it has not, or its lease is another's.
+
+    The store is asked whatever settling said: a commit can be reported as failed and be done all the same. Repeated, it
+    finds nothing to do, and says of an answer that was taken that it was not.
+    """
+    while True:
+        try:
+            return await state_of(store, answer.lease, from_turn=answer.turn + 1)
+        except TROUBLE:
+            if spooling.ending.draining:
+                return None
+            await anyio.sleep(RETRY_S)
 
 
 async def next_turn(

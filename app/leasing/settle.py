@@ -32,10 +32,11 @@ async def _fail_one(tx: Tx, failure: Failure) -> JobState | None:
     return to_state
 
 
-async def state_of(store: Store, lease: Lease) -> JobState | None:
-    """Where the job of a lease is now; None where somebody else has claimed it since."""
+async def state_of(store: Store, lease: Lease, from_turn: int = 0) -> JobState | None:
+    """Where the job of a lease is now; None where somebody else has claimed it since, or it is not at that turn yet."""
+    which = {"job": lease.job, "attempt": lease.attempt, "from_turn": from_turn}
     async with store.snapshot() as reads:
-        state = await reads.value(statements_settling.state_of(), {"job": lease.job, "attempt": lease.attempt})
+        state = await reads.value(statements_settling.state_of(), which)
     return None if state is None else JobState(state)
 
 

@@ -15,6 +15,7 @@ from sqlalchemy import (
     func,
     insert,
     null,
+    or_,
     select,
     update,
 )
@@ -47,8 +48,12 @@ def fence_of() -> Select[Any]:
 
 @cache
 def state_of() -> Select[Any]:
-    """Where a job is, as long as no newer attempt at it began."""
-    return select(JOB.c.state).where(JOB.c.id == bindparam("job"), JOB.c.attempt == bindparam("attempt"))
+    """Where a job is that has come to a turn, as long as no newer attempt at it began."""
+    return select(JOB.c.state).where(
+        JOB.c.id == bindparam("job"),
+        JOB.c.attempt == bindparam("attempt"),
+        JOB.c.turn >= bindparam("from_turn", type_=Integer),
+    )
 
 
 @cache
@@ -133,7 +138,10 @@ def response_of() -> Select[Any]:
 
 @cache
 def stand_in() -> Select[Any]:
-    """The response that can stand in for one that could not be had: the accepted one, else the newest readable one."""
+    """The response that can stand in for one that could not be had: what stands, else the newest readable one.
+
+    What stands does so however it is read today: a later reading may find a malformed body where there was an answer.
+    """
     newest = (
         select(func.max(READING.c.seq))
         .where(READING.c.response_id == RESPONSE.c.id)
@@ -161,7 +169,7 @@ def stand_in() -> Select[Any]:
         .join(JOB, JOB.c.id == RESPONSE.c.job_id)
         .where(
             RESPONSE.c.job_id == bindparam("job"),
-            READING.c.verdict != "malformed",
+            or_(standing, READING.c.verdict != "malformed"),
             RESPONSE.c.superseded_seq.is_(None),
         )
         .order_by(standing.desc(), RESPONSE.c.attempt.desc())

@@ -6,19 +6,23 @@ from typing import Any
 import pytest
 
 from app.leasing import retry as retrying
+from app.leasing.datasets import dataset_of
+from app.leasing.rescue import rescue_overdue
 from app.leasing.retry import Kind, Retry, Selection, retry, select
 from app.model.errors import UsageError
 from app.model.ids import DatasetId, JobId
-from app.model.lease import Cause, Settle
+from app.model.lease import Cause, Lease, Settle
 from app.model.loss_flags import LossFlag
 from app.model.states import JobState
 from app.model.verdicts import Verdict
-from tests.integration.leasing.kit import Room, counters, in_room
+from app.responses.rereading import Reparse, reparse
+from tests.integration.leasing.kit import GOOD, LEASE_MS, MALFORMED, Room, counters, in_room
 from tests.support.filled import chat
 
 CUT = chat("half a thought", finish="length")
 TRUNCATED = Selection(verdicts=(Verdict.TRUNCATED,))
 FAILED = Selection(states=(JobState.FAILED,))
+DONE = Selection(states=(JobState.DONE,))
 
 
 async def again(room: Room, dataset: DatasetId, selection: Selection, max_tokens: int | None = None) -> int:
@@ -66,6 +70,82 @@ def test_a_retry_that_fails_for_good_is_done_again_with_the_earlier_answer(tmp_p
         assert (state, verdict, attempt) == ("done", "truncated", 2)
         assert await room.all("SELECT id, accepted_seq, superseded_seq FROM response") == before
         assert await counters(room) == {"state:done": 1, "expected:truncated": 1, "tokens": 50}
+
+    in_room(tmp_path, work)
+
+
+async def reread_as_none(room: Room, lease: Lease) -> None:
+    """An answer that is accepted, and that a later parser takes for no answer."""
+    response = await room.keep(lease, MALFORMED)
+    room.bodies[response] = GOOD
+    assert await room.settle(response, lease)
+    settings = await dataset_of(room.store, "a")
+    report = await reparse(room.store, Reparse(settings, apply=True, allow_regression=True), lambda _done, _all: None)
+    assert report.regressions == 1
+
+
+async def retried_beside_a_late_answer(room: Room) -> Lease:
+    """The lease of a retry: what stands is read as malformed, and an answer that came late is readable."""
+    dataset = await room.dataset("a", 1)
+    first, second = await room.worker(), await room.worker()
+    (late,) = await room.claim(first)
+    await room.rescue(first, second)
+    (lease,) = await room.claim(second)
+    assert not await room.answer(late)
+    await reread_as_none(room, lease)
+    assert await again(room, dataset, DONE) == 1
+    (lease,) = await room.claim(await room.worker())
+    return lease
+
+
+async def stands_still(room: Room, lease: Lease) -> None:
+    """The job is done again with the answer that stood, and nothing else is accepted."""
+    assert (await facts(room, lease.job))[:3] == ("done", "malformed", 3)
+    assert await room.responses(lease.job) == {1: "late", 2: "accepted"}
+
+
+def test_what_stands_is_gone_back_to_though_it_is_read_as_malformed_now(tmp_path: Path) -> None:
+    async def work(room: Room) -> None:
+        dataset = await room.dataset("a", 1)
+        worker = await room.worker()
+        (lease,) = await room.claim(worker)
+        await reread_as_none(room, lease)
+        assert await again(room, dataset, DONE) == 1
+        (second,) = await room.claim(worker)
+        assert await room.fail(second, Settle.GIVE_UP) is JobState.DONE
+        assert (await facts(room, lease.job))[:3] == ("done", "malformed", 2)
+        assert await room.responses(lease.job) == {1: "accepted"}
+
+    in_room(tmp_path, work)
+
+
+def test_what_stands_goes_before_a_late_answer_however_either_is_read(tmp_path: Path) -> None:
+    async def work(room: Room) -> None:
+        lease = await retried_beside_a_late_answer(room)
+        assert await room.fail(lease, Settle.GIVE_UP) is JobState.DONE
+        await stands_still(room, lease)
+        assert await counters(room) == {"state:done": 1, "late": 1, "expected:malformed": 1}
+
+    in_room(tmp_path, work)
+
+
+@pytest.mark.parametrize("overdue", [False, True])
+def test_a_retry_that_wears_out_beside_a_late_answer_keeps_no_other_job_from_rescue(
+    tmp_path: Path, overdue: bool
+) -> None:
+    async def work(room: Room) -> None:
+        lease = await retried_beside_a_late_answer(room)
+        await room.execute("UPDATE job SET expiries = 19")
+        await room.dataset("b", 1)
+        (other,) = await room.claim(lease.worker)
+        if overdue:
+            room.clock.ms += LEASE_MS + 1
+            assert await room.store.write(rescue_overdue, None) == 2
+        else:
+            found = await room.rescue(lease.worker, await room.worker())
+            assert (found.jobs, found.failed) == (2, 0)
+        await stands_still(room, lease)
+        assert (await room.job(other.job)).state == "ready"
 
     in_room(tmp_path, work)
 

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from app.leasing.datasets import dataset_of
 from app.leasing.release import release
 from app.model.lease import Settle
 from app.model.verdicts import Verdict
+from app.responses.rereading import Reparse, reparse
 from app.responses.unread import load_bodies
 from tests.integration.turns.kit import talks
 from tests.support.filled import LOST, chat
@@ -131,6 +133,24 @@ async def test_a_retry_that_fails_for_good_leaves_the_earlier_conversation(tmp_p
         assert await store.room.fail(again, Settle.GIVE_UP) == "done"
         assert await store.job(lease.job) == ("done", 2)
         assert await store.standing(lease.job) == [(0, "a"), (1, "b")]
+        await store.check()
+
+
+async def test_an_earlier_conversation_of_malformed_turns_is_gone_back_to_all_the_same(tmp_path: Path) -> None:
+    async with talks(tmp_path, 2) as store:
+        (lease,) = await store.room.claim(await store.room.worker())
+        for turn in range(2):
+            response = await store.keep(lease, b'{"error": "busy', turn)
+            store.bodies[response] = chat("why</think>because")  # what an older parser made of it
+            assert await store.settle(response, lease, turn)
+        settings = await dataset_of(store.room.store, "talks")
+        asked = Reparse(settings, apply=True, allow_regression=True)
+        assert (await reparse(store.room.store, asked, lambda _done, _all: None)).regressions == 2
+        await store.retry("done")
+        (again,) = await store.room.claim(await store.room.worker())
+        assert await store.room.fail(again, Settle.GIVE_UP) == "done"
+        row = await store.room.job(lease.job)
+        assert (row.state, row.turn, row.verdict) == ("done", 2, "malformed")
         await store.check()
 
 
