@@ -117,8 +117,8 @@ def _take(walked: Walked, answer: Answered, taking: Taking) -> list[bytes]:
         raise CaptureFailed(
             f"Sample {answer.sample_id!r} has lost its reasoning ({answer.verdict}). Nothing was exported."
         )
-    exported = answer.exported(taking.template)
     try:
+        exported = answer.exported(taking.template)
         lines = [_line(row, taking) for row in rows_of(exported, taking.preset)]
     except Unfit as why:  # one generation that has no row leaves out its whole conversation
         _leave_out(walked, answer, why.reason)

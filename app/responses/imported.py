@@ -23,7 +23,10 @@ from app.store.codec import Packed, pack
 from app.store.transaction import Tx
 
 # All rows of one statement have the same columns.
-NOT_SAID = {"content_type": None, "request_id": None, "request": None, "requested_ms": None, "raw_text_sent": 0}
+NOT_SAID = {
+    "content_type": None, "request_id": None, "request": None, "request_sha256": None, "requested_ms": None,
+    "raw_text_sent": 0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -321,11 +321,14 @@ def to_reread() -> Select[Any]:
     other = RESPONSE.alias("other")
     answered = exists().where(other.c.job_id == RESPONSE.c.job_id, _stands(other))
     goes_on = exists().where(TURN.c.response_id == RESPONSE.c.id, TURN.c.turn < JOB.c.turn)  # of a conversation
+    asks_on = and_(JOB.c.state == JobState.LEASED, JOB.c.turn == RESPONSE.c.turn + 1)
+    asked_after = or_(asks_on, exists().where(other.c.job_id == RESPONSE.c.job_id, other.c.turn > RESPONSE.c.turn))
     return (
         select(
             RESPONSE.c.id, RESPONSE.c.job_id, RESPONSE.c.attempt, RESPONSE.c.worker_id, RESPONSE.c.http_status,
             RESPONSE.c.form, RESPONSE.c.expected, RESPONSE.c.profile, RESPONSE.c.requested_ms, RESPONSE.c.received_ms,
             RESPONSE.c.codec, RESPONSE.c.raw, or_(_stands(), goes_on).label("stands"), answered.label("answered"),
+            and_(JOB.c.turns > 1, asked_after).label("asked_after"),
             JOB.c.state, JOB.c.dataset_id, JOB.c.turns, JOB.c.turn.label("at_turn"), RESPONSE.c.turn, SAMPLE.c.messages,
             READING.c.seq, READING.c.verdict, READING.c.flags, READING.c.reasoning, READING.c.content,
             READING.c.text_form, READING.c.tool_calls, READING.c.finish_reason, READING.c.usage, READING.c.parts,
