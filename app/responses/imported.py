@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.capture import Asked, Form, Reading, read_body
+from app.capture import Asked, Form, Reading, read_body, said
 from app.model.config import DatasetConfig
+from app.model.conversation import Said
 from app.model.ids import JobId, ResponseId
 from app.model.old_answer import OldAnswer
 from app.model.verdicts import Verdict
@@ -44,6 +45,13 @@ class Result:
     def turns(self) -> tuple["Result", ...]:
         """The answers of all its turns; most have one."""
         return (self,) if self.earlier is None else (*self.earlier, self)
+
+    @property
+    def said(self) -> Said:
+        """It as a message of its conversation's history."""
+        reading = self.reading
+        form = Form(self.answer.form)
+        return said(self.answer.body, form, reading.reasoning, reading.content, reading.tool_calls)
 
     @property
     def readable(self) -> bool:
