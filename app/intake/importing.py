@@ -22,7 +22,7 @@ from app.intake.results import Taken, find_prompts, without_breaks
 from app.intake.rows import Reject, Row
 from app.model.config import DatasetConfig
 from app.model.errors import NotFound, Refused, UsageError
-from app.responses.imported import Result, read_result
+from app.responses.imported import Bodies, Result, read_result
 from app.store.store import Store
 
 _AHEAD = 1  # chunks that are read while one is being written
@@ -106,7 +106,7 @@ class _Import:
         self._uncaptured = uncaptured
         self._results: Counter[str] = Counter()
         self._answered = Matched()
-        self._tries: dict[int, frozenset[str]] = {}
+        self._tries: dict[int, frozenset[Bodies]] = {}
         self._progress = progress
         self._matched = Matched()
         self._tally = Tally()

@@ -13,7 +13,7 @@ from app.model.conversation import next_prompt
 from app.model.ids import DatasetId, JobId
 from app.model.states import JobState
 from app.model.verdicts import CAPTURED, Verdict
-from app.responses.imported import JobResult, Result, known_bodies, take_results
+from app.responses.imported import Bodies, JobResult, Result, known_bodies, take_results
 from app.store.batch import bind_rows
 from app.store.store import Store
 from app.store.transaction import Tx
@@ -32,7 +32,7 @@ class Taken:
     seen: list[int] = field(default_factory=list)  # keys of samples that rows of this file are
     verdicts: list[Verdict] = field(default_factory=list)  # of the answers that were stored
     uncaptured: list[bytes] = field(default_factory=list)  # lines of the report
-    tries: dict[int, frozenset[str]] = field(default_factory=dict)  # as `Results.tries`, with the rows of the batch
+    tries: dict[int, frozenset[Bodies]] = field(default_factory=dict)  # as `Results.tries`, with the rows of the batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Results:
     rows: Sequence[Row]
     read: Mapping[int, Result]  # by line
     answered: Matched  # samples that results of this file were for; a prompt of the same file is another matter
-    tries: Mapping[int, frozenset[str]]  # by sample key, where a row of this file was no answer: the bodies it had
+    tries: Mapping[int, frozenset[Bodies]]  # by sample key, where a row of this file was no answer: the bodies it had
 
 
 async def find_prompts(store: Store, dataset: DatasetId | None, rows: list[Row]) -> tuple[list[Row], list[Reject]]:
@@ -153,13 +153,13 @@ def _remember(results: Results, taken: Taken, key: int, one: JobResult) -> None:
     """Of a stored body that is no answer, and of those after it: what tells a further try from the same row again."""
     bodies = taken.tries.get(key) or results.tries.get(key, frozenset())
     if bodies or not one.result.readable:
-        taken.tries[key] = bodies | {one.result.packed.raw_sha256}
+        taken.tries[key] = bodies | {one.result.bodies}
 
 
 def _is_further_try(results: Results, taken: Taken, key: int, one: JobResult) -> bool:
     """Whether an earlier row of the file was no answer to this sample, and this body is another than those since."""
     bodies = taken.tries.get(key) or results.tries.get(key, frozenset())
-    return bool(bodies) and one.result.packed.raw_sha256 not in bodies
+    return bool(bodies) and one.result.bodies not in bodies
 
 
 def _same_question(row: Row, sample: Any) -> bool:

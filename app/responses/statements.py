@@ -413,7 +413,11 @@ def count_attempt() -> ReturningUpdate[Any]:
 
 @cache
 def known_bodies() -> Select[Any]:
-    """Of these bodies, those that are stored for these jobs already."""
-    bodies = batch_rows("bodies", job=int, sha256=str)
-    stored_already = exists().where(RESPONSE.c.job_id == bodies.c.job, RESPONSE.c.raw_sha256 == bodies.c.sha256)
-    return select(bodies.c.job, bodies.c.sha256).where(stored_already)
+    """Of these bodies, those that are stored for these turns of jobs already."""
+    bodies = batch_rows("bodies", job=int, turn=int, sha256=str)
+    stored_already = exists().where(
+        RESPONSE.c.job_id == bodies.c.job,
+        RESPONSE.c.turn == bodies.c.turn,
+        RESPONSE.c.raw_sha256 == bodies.c.sha256,
+    )
+    return select(bodies.c.job, bodies.c.turn, bodies.c.sha256).where(stored_already)

@@ -73,6 +73,31 @@ async def test_a_script_of_one_turn_is_an_ordinary_answer(tmp_path: Path, archiv
         assert await findings(other) == []
 
 
+async def test_a_corrected_row_is_taken_after_one_that_was_no_answer(tmp_path: Path, archived: Row) -> None:
+    broken = json.loads(json.dumps(archived))
+    broken["turns"][1]["response"]["raw"] = '{"error": "busy'
+    async with open_store(str(tmp_path / "other.db"), create=True) as other:
+        await imported(other, tmp_path, broken)
+        assert await jobs(other) == [("c0", "ready", 0)]
+        report = await imported(other, tmp_path, broken)
+        assert (report.present, report.rejected) == (1, 0)
+        report = await imported(other, tmp_path, archived)
+        assert (report.present, report.rejected, report.results) == (1, 0, {"split_from_content": 1})
+        assert await jobs(other) == [("c0", "done", 3)]
+        again = await imported(other, tmp_path, archived)
+        assert (again.present, again.results) == (1, {})
+        assert await findings(other) == []
+
+
+async def test_a_broken_row_and_its_correction_come_in_one_file(tmp_path: Path, archived: Row) -> None:
+    broken = json.loads(json.dumps(archived))
+    broken["turns"][0]["response"]["raw"] = '{"error": "busy'
+    async with open_store(str(tmp_path / "other.db"), create=True) as other:
+        report = await imported(other, tmp_path, broken, archived)
+        assert report.rejected == 0
+        assert await jobs(other) == [("c0", "done", 3)]
+
+
 async def jobs(store: Store) -> list[tuple[str, str, int]]:
     """Id, state and turn of every job."""
     async with store.snapshot() as reads:
