@@ -7,6 +7,6 @@ from typing import Any
 
 
 def request_sha256(body: Mapping[str, Any]) -> str:
-    """Of the canonical JSON of the whole request: settings, messages and tools."""
+    """Of the canonical JSON of the whole request: settings, messages and tools; a lone surrogate by its code point."""
     canonical = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()

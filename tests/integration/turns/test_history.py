@@ -17,6 +17,7 @@ from app.responses.rereading import Reparse, reparse
 from app.responses.transitions import Report
 from app.store.store import Store, open_store
 from tests.integration.turns.kit import Talks, talks
+from tests.support.filled import chat
 
 pytestmark = pytest.mark.anyio
 
@@ -104,6 +105,17 @@ async def test_an_archive_that_is_read_otherwise_is_held_against_what_was_sent(t
         report = await import_file(other, ImportRequest("talks", archive), lambda _progress: None)
         assert report.added == 1
         assert await exported(other, tmp_path / "out.jsonl", Preset.MESSAGES) == ([], {"history_changed": 1})
+
+
+async def test_half_a_character_in_the_history_is_left_out_like_any_other_change(tmp_path: Path) -> None:
+    async with talks(tmp_path, 2) as store:
+        (lease,) = await store.room.claim(await store.room.worker())
+        assert await store.answer(lease, 0, chat("thought of a</think>a\ud83d"))
+        await store.room.execute("UPDATE reading SET content = 'of old', text_form = 'plain', reasoning = NULL")
+        assert await store.answer(lease, 1, "b")
+        assert (await reparsed(store, allow=True)).kept == 0
+        left_out = (await exported(store.room.store, tmp_path / "out.jsonl", Preset.MESSAGES))[1]
+        assert left_out == {"history_changed": 1}
 
 
 def test_a_thought_is_part_of_the_history_inside_a_tool_loop_only() -> None:
