@@ -1,6 +1,5 @@
 """What is sent for one job. Pure: a prompt and its settings in, a request body out."""
 
-import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +8,7 @@ from app.capture import Form
 from app.leasing.claim import Prompt
 from app.model.config import DatasetConfig, sampling
 from app.model.conversation import as_sent
+from app.model.request_hash import request_sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,10 @@ def question(prompt: Prompt, default_model: str, dialect: Dialect) -> Question:
     body = {**settings, "messages": as_sent(messages_of(prompt))}
     if prompt.tools is not None:
         body["tools"] = json.loads(prompt.tools)
-    canonical = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return Question(
         body=body,
         settings=json.dumps(settings, sort_keys=True, ensure_ascii=False),
-        sha256=hashlib.sha256(canonical.encode()).hexdigest(),
+        sha256=request_sha256(body),
         expected=_expected(settings, config),
         profile=config.profile,
         raw_text_sent=settings.get("separate_reasoning") is False,

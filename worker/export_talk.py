@@ -85,7 +85,7 @@ class Talk:
         if report.in_spool:
             self._say(waiting_words(report.in_spool))
         if report.with_tool_calls:
-            self._say(f"{report.with_tool_calls:,} rows have a seventh key `tool_calls`: their calls came in a field.")
+            self._say(f"{report.with_tool_calls:,} answers or conversations have `tool_calls`, which came in a field.")
 
     def _say(self, text: str) -> None:
         """Talk, unless only errors are wanted; then the exit code and the manifest tell."""

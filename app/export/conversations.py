@@ -6,14 +6,20 @@ from dataclasses import replace
 
 from app.capture import Form, said
 from app.export.presets import EACH_TURN, Preset
-from app.export.values import Exported
+from app.export.values import Exported, Unfit
 from app.model.conversation import Message, Said, as_sent, prompts
+from app.model.request_hash import request_sha256
 
 
 def whole(turns: Sequence[Exported]) -> Exported:
-    """The row of a conversation: its last answer, after all that was said before it, thoughts included."""
+    """The row of a conversation: its last answer, after all that was said before it, thoughts included.
+
+    Raises Unfit where an earlier answer was read anew since, and later turns were asked after another history.
+    """
     script = turns[0].messages
     sent = prompts(json.loads(script), [_said(turn) for turn in turns])
+    if not all(_as_asked(turn, messages) for turn, messages in list(zip(turns, sent, strict=False))[1:]):
+        raise Unfit("history_changed")
     generations = tuple(
         replace(turn, messages=_text(as_sent(messages)), turn=number)
         for number, (turn, messages) in enumerate(zip(turns, sent, strict=False))
@@ -24,6 +30,16 @@ def whole(turns: Sequence[Exported]) -> Exported:
 def rows_of(row: Exported, preset: Preset) -> Sequence[Exported]:
     """The rows that a job is in a preset: one, or one a generation."""
     return row.generations if preset in EACH_TURN and row.generations else (row,)
+
+
+def _as_asked(turn: Exported, messages: list[Message]) -> bool:
+    """Whether this is the prompt that the turn was asked with; where no hash of the request is known, it is taken."""
+    if turn.stored.request is None or turn.stored.request_sha256 is None:
+        return True
+    body = {**json.loads(turn.stored.request), "messages": as_sent(messages)}
+    if turn.tools is not None:
+        body["tools"] = json.loads(turn.tools)
+    return request_sha256(body) == turn.stored.request_sha256
 
 
 def _said(turn: Exported) -> Said:

@@ -111,8 +111,8 @@ def answers() -> Select[Any]:
             SAMPLE.c.messages, SAMPLE.c.tools, SAMPLE.c.params,
             RESPONSE.c.id, RESPONSE.c.turn, RESPONSE.c.endpoint_id, RESPONSE.c.form, RESPONSE.c.expected,
             RESPONSE.c.profile, RESPONSE.c.raw_text_sent, RESPONSE.c.http_status, RESPONSE.c.content_type,
-            RESPONSE.c.request_id, RESPONSE.c.request, RESPONSE.c.requested_ms, RESPONSE.c.received_ms,
-            RESPONSE.c.raw_sha256, RESPONSE.c.codec, RESPONSE.c.raw, READING.c.flags,
+            RESPONSE.c.request_id, RESPONSE.c.request, RESPONSE.c.request_sha256, RESPONSE.c.requested_ms,
+            RESPONSE.c.received_ms, RESPONSE.c.raw_sha256, RESPONSE.c.codec, RESPONSE.c.raw, READING.c.flags,
             READING.c.parser_version, READING.c.verdict, READING.c.text_form, READING.c.reasoning, READING.c.content,
             READING.c.tool_calls, READING.c.finish_reason, READING.c.parts,
         )

@@ -27,6 +27,7 @@ class Stored:
     content_type: str | None
     request_id: str | None
     request: str | None  # JSON of all that was sent but messages and tools
+    request_sha256: str | None  # of all that was sent; None: an earlier tool asked
     requested_ms: int | None
     received_ms: int
     raw_sha256: str
@@ -45,6 +46,7 @@ class Stored:
             "profile": self.profile,
             "raw_text_sent": bool(self.raw_text_sent),
             "request": None if self.request is None else json.loads(self.request),
+            "request_sha256": self.request_sha256,
             "raw_sha256": self.raw_sha256,
         }
 

@@ -47,7 +47,7 @@ class Walked:
     excluded: list[LeftOut] = field(default_factory=list)
     endpoints: Counter[EndpointId | None] = field(default_factory=Counter)
     parser_versions: set[int] = field(default_factory=set)
-    with_tool_calls: int = 0
+    with_tool_calls: int = 0  # in any of their turns
 
     @property
     def unfit(self) -> dict[str, int]:
@@ -117,8 +117,8 @@ def _take(walked: Walked, answer: Answered, taking: Taking) -> list[bytes]:
         raise CaptureFailed(
             f"Sample {answer.sample_id!r} has lost its reasoning ({answer.verdict}). Nothing was exported."
         )
-    exported = answer.exported(taking.template)
     try:
+        exported = answer.exported(taking.template)
         lines = [_line(row, taking) for row in rows_of(exported, taking.preset)]
     except Unfit as why:  # one generation that has no row leaves out its whole conversation
         _leave_out(walked, answer, why.reason)
@@ -129,7 +129,8 @@ def _take(walked: Walked, answer: Answered, taking: Taking) -> list[bytes]:
     walked.finish_reasons[answer.finish_reason] += 1
     walked.endpoints.update(None if row.endpoint_id is None else EndpointId(row.endpoint_id) for row in answer.rows)
     walked.parser_versions.update(row.parser_version for row in answer.rows)
-    walked.with_tool_calls += exported.tool_calls is not None
+    generations = exported.generations or (exported,)
+    walked.with_tool_calls += any(one.tool_calls is not None for one in generations)
     return lines
 
 

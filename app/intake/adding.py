@@ -14,7 +14,7 @@ from app.intake.rows import Row, asked_content
 from app.model.config import DatasetConfig
 from app.model.errors import IntegrityFailure, UsageError
 from app.model.ids import DatasetId
-from app.responses.imported import Result
+from app.responses.imported import Bodies, Result
 from app.store.batch import bind_rows
 from app.store.transaction import Tx
 
@@ -36,7 +36,7 @@ class Batch:
     rows_rejected: int
     results: Mapping[int, Result] = field(default_factory=dict)  # by line: answers of an earlier run, read
     answered: Matched = field(default_factory=Matched)  # see Results, as the next
-    tries: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    tries: Mapping[int, frozenset[Bodies]] = field(default_factory=dict)
 
     @property
     def into(self) -> DatasetId:

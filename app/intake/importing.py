@@ -18,11 +18,11 @@ from app.intake.lines import STDIN, Rows, open_lines
 from app.intake.matching import Matched
 from app.intake.rejects import UNANSWERED, UNCAPTURED, SideFile, places, record
 from app.intake.request import ImportReport, ImportRequest, Progress, is_readable
-from app.intake.results import Taken, find_prompts
+from app.intake.results import Taken, find_prompts, without_breaks
 from app.intake.rows import Reject, Row
 from app.model.config import DatasetConfig
 from app.model.errors import NotFound, Refused, UsageError
-from app.responses.imported import Result, read_result
+from app.responses.imported import Bodies, Result, read_result
 from app.store.store import Store
 
 _AHEAD = 1  # chunks that are read while one is being written
@@ -106,7 +106,7 @@ class _Import:
         self._uncaptured = uncaptured
         self._results: Counter[str] = Counter()
         self._answered = Matched()
-        self._tries: dict[int, frozenset[str]] = {}
+        self._tries: dict[int, frozenset[Bodies]] = {}
         self._progress = progress
         self._matched = Matched()
         self._tally = Tally()
@@ -132,6 +132,7 @@ class _Import:
         """Add what is new; the rows that the store's contents forbid."""
         rows, without = await find_prompts(self._store, self._dataset, rows)
         read = await to_thread.run_sync(_read_results, rows, self._target.config)
+        rows, broken = without_breaks(rows, read)
         outcome = await self._store.write(add_batches, self._batch(rows, read))
         self._dataset, self._source = outcome.dataset, outcome.source
         self._matched.add(outcome.matched, outcome.crowds)
@@ -140,7 +141,7 @@ class _Import:
         self._dropped += outcome.dropped
         self._repeated += outcome.repeated
         self._count(outcome.taken)
-        return without + _refused(outcome, self._request.source_name) + outcome.taken.rejects
+        return without + broken + _refused(outcome, self._request.source_name) + outcome.taken.rejects
 
     def _count(self, taken: Taken) -> None:
         """A result that fills a job which was there adds no sample."""

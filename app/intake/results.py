@@ -1,5 +1,6 @@
 """Rows that hold an answer of an earlier run: the sample and job of each, and whether the job takes the answer."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -8,10 +9,11 @@ from app.intake import statements
 from app.intake.matching import Matched
 from app.intake.rejects import uncaptured
 from app.intake.rows import Reject, Row, beginning
+from app.model.conversation import next_prompt
 from app.model.ids import DatasetId, JobId
 from app.model.states import JobState
 from app.model.verdicts import CAPTURED, Verdict
-from app.responses.imported import JobResult, Result, known_bodies, take_results
+from app.responses.imported import Bodies, JobResult, Result, known_bodies, take_results
 from app.store.batch import bind_rows
 from app.store.store import Store
 from app.store.transaction import Tx
@@ -30,7 +32,7 @@ class Taken:
     seen: list[int] = field(default_factory=list)  # keys of samples that rows of this file are
     verdicts: list[Verdict] = field(default_factory=list)  # of the answers that were stored
     uncaptured: list[bytes] = field(default_factory=list)  # lines of the report
-    tries: dict[int, frozenset[str]] = field(default_factory=dict)  # as `Results.tries`, with the rows of the batch
+    tries: dict[int, frozenset[Bodies]] = field(default_factory=dict)  # as `Results.tries`, with the rows of the batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Results:
     rows: Sequence[Row]
     read: Mapping[int, Result]  # by line
     answered: Matched  # samples that results of this file were for; a prompt of the same file is another matter
-    tries: Mapping[int, frozenset[str]]  # by sample key, where a row of this file was no answer: the bodies it had
+    tries: Mapping[int, frozenset[Bodies]]  # by sample key, where a row of this file was no answer: the bodies it had
 
 
 async def find_prompts(store: Store, dataset: DatasetId | None, rows: list[Row]) -> tuple[list[Row], list[Reject]]:
@@ -56,6 +58,19 @@ async def find_prompts(store: Store, dataset: DatasetId | None, rows: list[Row])
     kept = [_with_prompt(row, found[_name(row)]) if row.prompt_elsewhere else row for row in rows if _has(row, found)]
     rejects = [_reject(row, "no_prompt", f"there is no sample {_name(row)!r}") for row in rows if not _has(row, found)]
     return kept, rejects
+
+
+def without_breaks(rows: Sequence[Row], read: Mapping[int, Result]) -> tuple[list[Row], list[Reject]]:
+    """The rows whose conversations come to their end, and those that would go on after their last answer."""
+    breaks = {row.line for row in rows if row.line in read and _goes_on(row, read[row.line])}
+    rejects = [_unfinished(row, read[row.line]) for row in rows if row.line in breaks]
+    return [row for row in rows if row.line not in breaks], rejects
+
+
+def _goes_on(row: Row, result: Result) -> bool:
+    if result.earlier is None or len(result.turns) == row.turns:
+        return False
+    return next_prompt(json.loads(row.messages), [turn.said for turn in result.turns]) is not None
 
 
 def _has(row: Row, found: Mapping[str, Any]) -> bool:
@@ -138,13 +153,13 @@ def _remember(results: Results, taken: Taken, key: int, one: JobResult) -> None:
     """Of a stored body that is no answer, and of those after it: what tells a further try from the same row again."""
     bodies = taken.tries.get(key) or results.tries.get(key, frozenset())
     if bodies or not one.result.readable:
-        taken.tries[key] = bodies | {one.result.packed.raw_sha256}
+        taken.tries[key] = bodies | {one.result.bodies}
 
 
 def _is_further_try(results: Results, taken: Taken, key: int, one: JobResult) -> bool:
     """Whether an earlier row of the file was no answer to this sample, and this body is another than those since."""
     bodies = taken.tries.get(key) or results.tries.get(key, frozenset())
-    return bool(bodies) and one.result.packed.raw_sha256 not in bodies
+    return bool(bodies) and one.result.bodies not in bodies
 
 
 def _same_question(row: Row, sample: Any) -> bool:
@@ -175,6 +190,11 @@ def _conflict(row: Row, sample: Any, file: str) -> Reject:
 
 def _one_of_several(row: Row, sample: Any) -> Reject:
     detail = f"{_name(row)!r} is a conversation of {sample.turns} turns, and this is one answer"
+    return _reject(row, "conversation", detail)
+
+
+def _unfinished(row: Row, result: Result) -> Reject:
+    detail = f"it has {len(result.turns)} answers, and its script asks for {row.turns}: it goes on after the last one"
     return _reject(row, "conversation", detail)
 
 

@@ -1,7 +1,7 @@
 """The bytes of one line to a row that can be stored, or to the reason why not. Any bytes give one of the two."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -91,7 +91,18 @@ def _row(line: int, data: bytes, reading: Reading) -> Row:
     except UnicodeEncodeError:
         raise RowRefused("lone_surrogate") from None
     notes, asks = tuple(prompt.notes), turns_in(prompt.messages)
+    result = _for_turns(result, asks)
     return Row(line, format_.name, identity, messages, tools, notes, settings, result, asks, draft.prompt_elsewhere)
+
+
+def _for_turns(result: OldAnswer | None, asks: int) -> OldAnswer | None:
+    """An old answer to so many turns; one that answers a single turn is no conversation."""
+    if result is None or result.earlier is None:
+        return result
+    given = len(result.earlier) + 1
+    if given > asks:
+        raise RowRefused("conversation", f"it has {given} answers, and its script asks for {asks}")
+    return replace(result, earlier=None) if asks == 1 else result
 
 
 # Tools may hold whole numbers of any length, which msgspec does not write.

@@ -6,7 +6,7 @@ message without content. The file's tool calls stay in the place, since the resu
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
 
@@ -30,6 +30,11 @@ class Said:
         if self.calls:
             said["tool_calls"] = list(self.calls)
         return said
+
+    def goes_on_as(self, other: "Said") -> bool:
+        """Whether the next turn is asked the same after either: finished turns lose their reasoning, see `as_sent`."""
+        reasoning = self.reasoning == other.reasoning or not self.called
+        return reasoning and replace(self, reasoning=None) == replace(other, reasoning=None)
 
 
 def is_place(message: Message) -> bool:

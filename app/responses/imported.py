@@ -4,12 +4,14 @@ An import claims and answers in one step: the attempt grows, so nobody else's an
 come from no worker and no endpoint, so they count into no rate and no gate.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.capture import Asked, Form, Reading, read_body
+from app.capture import Asked, Form, Reading, read_body, said
 from app.model.config import DatasetConfig
+from app.model.conversation import Said
 from app.model.ids import JobId, ResponseId
 from app.model.old_answer import OldAnswer
 from app.model.verdicts import Verdict
@@ -23,7 +25,13 @@ from app.store.codec import Packed, pack
 from app.store.transaction import Tx
 
 # All rows of one statement have the same columns.
-NOT_SAID = {"content_type": None, "request_id": None, "request": None, "requested_ms": None, "raw_text_sent": 0}
+NOT_SAID = {
+    "content_type": None, "request_id": None, "request": None, "request_sha256": None, "requested_ms": None,
+    "raw_text_sent": 0,
+}  # fmt: skip
+
+
+Bodies = tuple[str, ...]  # the hash of a body for each turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,18 @@ class Result:
     def turns(self) -> tuple["Result", ...]:
         """The answers of all its turns; most have one."""
         return (self,) if self.earlier is None else (*self.earlier, self)
+
+    @property
+    def bodies(self) -> Bodies:
+        """The hashes of its bodies by turn, which tell it from another result of its job."""
+        return tuple(turn.packed.raw_sha256 for turn in self.turns)
+
+    @property
+    def said(self) -> Said:
+        """It as a message of its conversation's history."""
+        reading = self.reading
+        form = Form(self.answer.form)
+        return said(self.answer.body, form, reading.reasoning, reading.content, reading.tool_calls)
 
     @property
     def readable(self) -> bool:
@@ -66,10 +86,11 @@ def read_result(answer: OldAnswer, messages: str, config: DatasetConfig) -> Resu
     return Result(pack(answer.body), reading, expected, profile, answer, earlier)
 
 
-async def known_bodies(tx: Tx, results: Iterable[JobResult]) -> set[JobId]:
-    """The jobs that have this very body already."""
-    bodies = bind_rows((one.job, one.result.packed.raw_sha256) for one in results)
-    return {JobId(row.job) for row in await tx.rows(statements.known_bodies(), {"bodies": bodies})}
+async def known_bodies(tx: Tx, results: Sequence[JobResult]) -> set[JobId]:
+    """The jobs that have this very result already: of a conversation, the body of each of its turns."""
+    bodies = bind_rows((one.job, turn, sha256) for one in results for turn, sha256 in enumerate(one.result.bodies))
+    stored = Counter(JobId(row.job) for row in await tx.rows(statements.known_bodies(), {"bodies": bodies}))
+    return {one.job for one in results if stored[one.job] == len(one.result.bodies)}
 
 
 async def take_results(tx: Tx, results: Sequence[JobResult]) -> set[JobId]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from anyio import to_thread
 
-from app.capture import Asked, Form, Reading, read_body
+from app.capture import Asked, Form, Reading, read_body, said
 from app.leasing.datasets import DatasetSettings
 from app.model.ids import JobId, ResponseId
 from app.model.loss_flags import loaded
@@ -24,7 +24,7 @@ from app.responses.rewriting import Changed, Rewrite, rewrite
 from app.responses.transitions import Report, Transition
 from app.responses.unread import prompt_text
 from app.store.batch import bind_rows
-from app.store.codec import unpack
+from app.store.codec import decode_text, unpack
 from app.store.store import Store
 
 PAGE = 500  # places in the order of import
@@ -108,7 +108,9 @@ def _changed(row: Any) -> Changed | None:
         response=response,
         job=JobId(row.job_id),
         attempt=row.attempt,
-        transition=Transition(Verdict(row.verdict), reading.verdict, accepted=bool(row.stands)),
+        transition=Transition(
+            Verdict(row.verdict), reading.verdict, accepted=bool(row.stands), history=_goes_on_otherwise(row, reading)
+        ),
         seen_seq=row.seq,
         reading=reading,
         flags_before=loaded(row.loss_flags),
@@ -119,6 +121,16 @@ def _changed(row: Any) -> Changed | None:
         finishes=heals,
         conversation=row.turns > 1,
     )
+
+
+def _goes_on_otherwise(row: Any, reading: Reading) -> bool:
+    """Whether later turns were asked after another answer than the new reading sees."""
+    if not row.asked_after:
+        return False
+    body, form = unpack(row.codec, row.raw), Form(row.form)
+    reasoning, content = (decode_text(row.text_form, text) for text in (row.reasoning, row.content))
+    before = said(body, form, reasoning, content, row.tool_calls)
+    return not said(body, form, reading.reasoning, reading.content, reading.tool_calls).goes_on_as(before)
 
 
 def read_anew(row: Any) -> Reading:

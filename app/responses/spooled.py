@@ -66,7 +66,7 @@ async def _bring_restored(tx: Tx, one: Spooled, job: Any, epoch: int) -> Brought
     """The answer to an attempt that the restored store knows nothing of, as a new attempt."""
     if one.answer.reply.turn > 0:  # it was asked after answers that the restored store may have others in place of
         return Brought(Outcome.UNMATCHED)
-    body = bind_rows([(job.id, one.answer.packed.raw_sha256)])
+    body = bind_rows([(job.id, one.answer.reply.turn, one.answer.packed.raw_sha256)])
     if await tx.first(statements.known_bodies(), {"bodies": body}):
         return Brought(Outcome.STORED)
     attempt = await tx.value(statements.count_found(), {"job": job.id})

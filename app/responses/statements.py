@@ -321,11 +321,14 @@ def to_reread() -> Select[Any]:
     other = RESPONSE.alias("other")
     answered = exists().where(other.c.job_id == RESPONSE.c.job_id, _stands(other))
     goes_on = exists().where(TURN.c.response_id == RESPONSE.c.id, TURN.c.turn < JOB.c.turn)  # of a conversation
+    asks_on = and_(JOB.c.state == JobState.LEASED, JOB.c.turn == RESPONSE.c.turn + 1)
+    asked_after = or_(asks_on, exists().where(other.c.job_id == RESPONSE.c.job_id, other.c.turn > RESPONSE.c.turn))
     return (
         select(
             RESPONSE.c.id, RESPONSE.c.job_id, RESPONSE.c.attempt, RESPONSE.c.worker_id, RESPONSE.c.http_status,
             RESPONSE.c.form, RESPONSE.c.expected, RESPONSE.c.profile, RESPONSE.c.requested_ms, RESPONSE.c.received_ms,
             RESPONSE.c.codec, RESPONSE.c.raw, or_(_stands(), goes_on).label("stands"), answered.label("answered"),
+            and_(JOB.c.turns > 1, asked_after).label("asked_after"),
             JOB.c.state, JOB.c.dataset_id, JOB.c.turns, JOB.c.turn.label("at_turn"), RESPONSE.c.turn, SAMPLE.c.messages,
             READING.c.seq, READING.c.verdict, READING.c.flags, READING.c.reasoning, READING.c.content,
             READING.c.text_form, READING.c.tool_calls, READING.c.finish_reason, READING.c.usage, READING.c.parts,
@@ -410,7 +413,11 @@ def count_attempt() -> ReturningUpdate[Any]:
 
 @cache
 def known_bodies() -> Select[Any]:
-    """Of these bodies, those that are stored for these jobs already."""
-    bodies = batch_rows("bodies", job=int, sha256=str)
-    stored_already = exists().where(RESPONSE.c.job_id == bodies.c.job, RESPONSE.c.raw_sha256 == bodies.c.sha256)
-    return select(bodies.c.job, bodies.c.sha256).where(stored_already)
+    """Of these bodies, those that are stored for these turns of jobs already."""
+    bodies = batch_rows("bodies", job=int, turn=int, sha256=str)
+    stored_already = exists().where(
+        RESPONSE.c.job_id == bodies.c.job,
+        RESPONSE.c.turn == bodies.c.turn,
+        RESPONSE.c.raw_sha256 == bodies.c.sha256,
+    )
+    return select(bodies.c.job, bodies.c.turn, bodies.c.sha256).where(stored_already)

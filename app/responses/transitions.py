@@ -16,10 +16,16 @@ class Transition:
     before: Verdict
     after: Verdict
     accepted: bool  # of the answer that stands for its job; others are superseded, late, or were no answer
+    history: bool = False  # later turns of its conversation were asked after the present reading, which said otherwise
 
     @property
     def regression(self) -> bool:
-        """Whether a job's answer would be worse: no answer any more, not exported any more, or without its thought."""
+        """Whether a job's answer would be worse: no answer any more, not exported any more, or without its thought.
+
+        A conversation is not exported any more where later turns were asked after what the old reading says.
+        """
+        if self.accepted and self.history:
+            return True
         if not self.accepted or self.before is self.after:
             return False
         lost = self.before in CAPTURED and self.after not in CAPTURED

@@ -77,6 +77,7 @@ def _moves(report: Report) -> list[Move]:
     for one, count in report.transitions.most_common():
         notes = [] if one.accepted else ["not the accepted answer"]
         notes += ["other text or flags"] if one.before is one.after else []
+        notes += ["later turns were asked after the old text"] if one.history else []
         notes += ["worse than before"] if one.regression else []
         moves.append(Move(one.before, one.after, f"{count:,}", ", ".join(notes), one.regression))
     return moves

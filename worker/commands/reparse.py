@@ -117,6 +117,7 @@ def _lines(report: Report, version: int) -> Iterator[str]:
     for transition, count in report.transitions.most_common():
         marks = [] if transition.accepted else ["not the accepted answer"]
         marks += ["other text or flags"] if transition.before is transition.after else []
+        marks += ["later turns were asked after the old text"] if transition.history else []
         marks += ["REGRESSION"] if transition.regression else []
         shown = f"  ({', '.join(marks)})" if marks else ""
         yield f"  {transition.before} -> {transition.after}  {count:,}{shown}"

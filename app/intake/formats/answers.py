@@ -20,7 +20,7 @@ Row = dict[str, Json]
 Answer = Callable[[Row, bytes], OldAnswer]
 _T = TypeVar("_T")
 
-_FACTS = ("content_type", "request_id", "requested_ms", "received_ms")
+_FACTS = ("content_type", "request_id", "request_sha256", "requested_ms", "received_ms")
 
 
 def whole_row(_row: Row, data: bytes) -> OldAnswer:

@@ -14,9 +14,11 @@ from app.intake.request import ImportRequest
 from app.intake.rows import Reading
 from app.leasing.claim import Prompt, prompts_of
 from app.leasing.retry import Retry, Selection, retry, select
+from app.model.conversation import as_sent
 from app.model.ids import DatasetId, JobId, ResponseId
 from app.model.lease import Failure, Lease, Reply
 from app.model.loss_flags import LossFlag
+from app.model.request_hash import request_sha256
 from app.model.states import JobState
 from app.model.verdicts import Verdict
 from app.responses.keep import PackedReply, keep
@@ -48,16 +50,21 @@ class Talks:
 
     async def keep(self, lease: Lease, body: bytes, turn: int) -> ResponseId:
         """The first half of an answer to a turn."""
-        response = await self.room.store.write(keep, PackedReply(self.reply(lease, body, turn), pack(body)))
+        response = await self.room.store.write(keep, PackedReply(await self.reply(lease, body, turn), pack(body)))
         self.bodies[response] = body
         return response
 
-    def reply(self, lease: Lease, body: bytes, turn: int) -> Reply:
-        """An answer as it came."""
+    async def reply(self, lease: Lease, body: bytes, turn: int) -> Reply:
+        """An answer as it came, with the hash of what it was asked with."""
+        prompt = await self.prompt(lease)
+        history = None if prompt.conversation is None else prompt.conversation.prompt()
+        asked = {} if history is None else {"messages": as_sent(history)}
+        tools = {} if prompt.tools is None else {"tools": json.loads(prompt.tools)}
         now_ms = self.room.clock.ms
         return Reply(
             lease=lease, body=body, http_status=200, requested_ms=now_ms - 5, received_ms=now_ms, form="chat",
-            request="{}", request_sha256="0", expected=True, profile="think", raw_text_sent=False, turn=turn,
+            request="{}", request_sha256=request_sha256(asked | tools), expected=True, profile="think",
+            raw_text_sent=False, turn=turn,
         )  # fmt: skip
 
     async def judged(

@@ -11,9 +11,12 @@ from app.export.exporting import export_dataset
 from app.export.presets import Preset
 from app.export.request import ExportRequest
 from app.intake.importing import import_file
+from app.intake.normal import Turns
 from app.intake.request import ImportRequest
+from app.intake.rows import Reading
 from app.store.store import Store, open_store
 from app.verify.verifying import Told, verify
+from tests.integration.leasing.kit import open_room
 from tests.integration.turns.kit import Talks, talks
 from tests.support.filled import chat
 
@@ -122,6 +125,30 @@ async def test_the_archive_of_a_conversation_comes_back_byte_for_byte(tmp_path: 
         await verify(other, Told(found.append), full=True)
     assert found == []
     assert (tmp_path / "again" / archive.name).read_bytes() == archive.read_bytes()
+
+
+@pytest.mark.parametrize("preset", [Preset.RUN_INFERENCE, Preset.MESSAGES])
+async def test_tool_calls_of_any_turn_count_for_the_conversation(tmp_path: Path, preset: Preset) -> None:
+    call = {"name": "lookup", "arguments": "{}"}
+    talk = [
+        {"from": "human", "value": "weather?"},
+        {"from": "function_call", "value": json.dumps(call)},
+        {"from": "observation", "value": "sunny"},
+        {"from": "gpt", "value": "of the file"},
+    ]
+    file = tmp_path / "tools.jsonl"
+    tools = [{"name": "lookup", "parameters": {}}]
+    file.write_text(json.dumps({"id": "t", "tools": tools, "conversations": talk}) + "\n")
+    async with open_room(tmp_path / "t.db") as room:
+        request = ImportRequest("talks", str(file), Reading(turns=Turns.ALL))
+        await import_file(room.store, request, lambda _progress: None)
+        store = Talks(room)
+        (lease,) = await room.claim(await room.worker())
+        sent = [{"id": "x", "type": "function", "function": call}]
+        assert await store.answer(lease, 0, chat("why</think>", finish="tool_calls", tool_calls=sent))
+        assert await store.answer(lease, 1, "sunny")
+        report = await export_dataset(room.store, ExportRequest("talks", tmp_path / "out.jsonl", preset=preset))
+        assert report.with_tool_calls == 1
 
 
 async def test_one_answer_does_not_finish_a_conversation(tmp_path: Path) -> None:

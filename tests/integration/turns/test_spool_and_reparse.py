@@ -97,5 +97,5 @@ async def spooled(store: Talks, lease: Lease, body: bytes, turn: int, bringer: W
     """An answer as it lies in a spool."""
     prompt = await store.prompt(lease)
     names = (prompt.dataset, prompt.sample_id, prompt.replica, prompt.content_sha256)
-    answer = SpooledAnswer(store.room.store.store_id, *names, store.reply(lease, body, turn), pack(body))
+    answer = SpooledAnswer(store.room.store.store_id, *names, await store.reply(lease, body, turn), pack(body))
     return Spooled(answer, bringer)

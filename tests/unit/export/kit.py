@@ -13,7 +13,7 @@ def stored(**changed: Any) -> Stored:
     values: dict[str, Any] = {
         "response": ResponseId(1), "replica": 0, "verdict": "split_from_content", "flags": "[]", "parser_version": 1,
         "form": "chat", "expected": 1, "profile": "think", "raw_text_sent": 1, "http_status": 200,
-        "content_type": "application/json", "request_id": "q-1", "request": '{"model":"m"}', "requested_ms": 1,
-        "received_ms": 2, "raw_sha256": "0", "body": BODY,
+        "content_type": "application/json", "request_id": "q-1", "request": '{"model":"m"}', "request_sha256": "0",
+        "requested_ms": 1, "received_ms": 2, "raw_sha256": "0", "body": BODY,
     }  # fmt: skip
     return Stored(**values | changed)
