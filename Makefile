@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+DRILL_MINUTES ?= 3
 RUN_STAMP := $(VENV)/.ready-run
 DEV_STAMP := $(VENV)/.ready-dev
 
@@ -46,8 +47,8 @@ bench: $(DEV_STAMP) ## Measure
 drill: $(DEV_STAMP) ## Every fault against real processes, forty minutes at most; the table goes into docs/reliability.md
 	$(BIN)/python -m tests.drill --size full --minutes 35 --write
 
-drill-short: $(DEV_STAMP) ## Five minutes of it, for every change
-	$(BIN)/python -m tests.drill --size short --minutes 3
+drill-short: $(DEV_STAMP) ## Five minutes of it; with every change a part of that
+	$(BIN)/python -m tests.drill --size short --minutes $(DRILL_MINUTES)
 
 drill-long: $(DEV_STAMP) ## The rest: hours of it
 	$(BIN)/python -m tests.drill --size long
