@@ -41,17 +41,20 @@ def test_a_prompt_that_ends_the_server_s_process_is_found_over_its_restarts(prod
 
 
 def _restarted_until_over(simulator: Simulator, running: RunningWorker) -> int:
-    """Start the server again whenever it ended, as systemd would; how often.
+    """Start the server again whenever it ended and the worker has looked at what is left of it; how often.
 
-    One that is back before the worker looks at /health makes a death a cut, so nobody knows how often it takes.
+    Real servers take minutes. One that is back before the worker asks for /health makes a death a cut.
     """
-    ended = 0
+    ended, told = 0, None
 
     def over() -> bool:
-        nonlocal ended
+        nonlocal ended, told
         if simulator.process.poll() is not None:
-            simulator.restart()
-            ended += 1
+            failures = running.said().count("attempt_failed")
+            told = failures if told is None else told
+            if failures > told:
+                simulator.restart()
+                ended, told = ended + 1, None
         return running.process.poll() is not None
 
     wait_for(over, "the worker ends")
