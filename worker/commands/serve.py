@@ -59,9 +59,10 @@ def serve(
     backup_ms = backup_age_ms(backup_age)
 
     async def command() -> Exit:
-        from app.store.store import open_store
-        from app.web.serving import Address, Serving, refuse_open
-        from app.web.serving import serve as serve_store
+        with cli_context.importing():
+            from app.store.store import open_store
+            from app.web.serving import Address, Serving, refuse_open
+            from app.web.serving import serve as serve_store
 
         address = Address(host, port, uds)
         refuse_open(address, None if no_auth else "one will be there")

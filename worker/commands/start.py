@@ -126,8 +126,9 @@ def start(
     }
     largest = at_least("--max-body", max_body, size(max_body), 2**10, "no answer fits into less than 1KiB")
     make_room(concurrency, len(endpoint))
-    from worker.log import Log
-    from worker.supervisor import WorkerSettings, run_worker
+    with cli_context.importing():
+        from worker.log import Log
+        from worker.supervisor import WorkerSettings, run_worker
 
     settings = WorkerSettings(
         db=shared.db,

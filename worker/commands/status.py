@@ -31,8 +31,9 @@ def status(
     settings = cli_context.context(ctx)
 
     async def command() -> None:
-        from app.progress.gathering import overview
-        from app.store.store import open_store
+        with cli_context.importing():
+            from app.progress.gathering import overview
+            from app.store.store import open_store
 
         async with open_store(settings.db) as store:
             await _show(await overview(store, name), as_json=as_json, clear=False)

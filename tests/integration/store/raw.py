@@ -13,9 +13,12 @@ OperationalError = sqlite3.OperationalError
 
 
 @contextmanager
-def connection(path: Path | str) -> Iterator[sqlite3.Connection]:
-    """A connection of its own, in autocommit, that waits for no lock."""
-    opened = sqlite3.connect(path, isolation_level=None, timeout=0)
+def connection(path: Path | str, *, waits: float = 60) -> Iterator[sqlite3.Connection]:
+    """A connection of its own, in autocommit, that waits `waits` seconds for a lock.
+
+    A server or worker may be writing at that moment: only a test about the lock itself says `waits=0`.
+    """
+    opened = sqlite3.connect(path, isolation_level=None, timeout=waits)
     try:
         yield opened
     finally:
