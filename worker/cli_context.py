@@ -1,12 +1,10 @@
 """What every command shares: the global settings, and how its errors become exit codes."""
 
-import gc
 import json
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,20 +37,6 @@ def context(ctx: typer.Context) -> Globals:
     found = ctx.find_root().obj
     assert isinstance(found, Globals)
     return found
-
-
-@contextmanager
-def importing() -> Iterator[None]:
-    """Import what is heavy without garbage collections: an eighth of the time of a start is theirs.
-
-    Modules live as long as the process, so the collections of the run need not look at them again either.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def run(command: Callable[[], Awaitable[Exit | None]]) -> None:

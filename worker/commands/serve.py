@@ -10,6 +10,7 @@ import typer
 from app.model.errors import UsageError
 from app.model.exits import Exit
 from worker import cli_context
+from worker.importing import importing
 from worker.option_values import backup_age as backup_age_ms
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def serve(
     backup_ms = backup_age_ms(backup_age)
 
     async def command() -> Exit:
-        with cli_context.importing():
+        with importing():
             from app.store.store import open_store
             from app.web.serving import Address, Serving, refuse_open
             from app.web.serving import serve as serve_store

@@ -10,6 +10,7 @@ import typer
 from app.model.errors import UsageError
 from worker import cli_context
 from worker.commands import workers
+from worker.importing import importing
 from worker.open_files import make_room
 from worker.option_values import at_least, seconds, size
 from worker.option_values import backup_age as backup_age_ms
@@ -126,7 +127,7 @@ def start(
     }
     largest = at_least("--max-body", max_body, size(max_body), 2**10, "no answer fits into less than 1KiB")
     make_room(concurrency, len(endpoint))
-    with cli_context.importing():
+    with importing():
         from worker.log import Log
         from worker.supervisor import WorkerSettings, run_worker
 

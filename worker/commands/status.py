@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from worker import cli_context, layout
+from worker.importing import importing
 
 if TYPE_CHECKING:
     from app.progress.overview import Alarm, DatasetProgress, OpenWorker, Overview, Pace, Tally
@@ -31,7 +32,7 @@ def status(
     settings = cli_context.context(ctx)
 
     async def command() -> None:
-        with cli_context.importing():
+        with importing():
             from app.progress.gathering import overview
             from app.store.store import open_store
 

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from worker.cli_context import importing
+from worker.importing import importing
 
 
 def test_nothing_is_collected_within_and_collections_are_back_afterwards() -> None:
