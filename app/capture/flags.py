@@ -44,6 +44,7 @@ class Flag(StrEnum):
     LITERAL_CLOSE_ONLY = "literal_close_only"  # close tags, all of them only mentioned
     LITERAL_CLOSE_IN_REASONING = "literal_close_in_reasoning"  # a mention before the real one
     PROTECTED_CLOSE_USED = "protected_close_used"  # the real one stands in unfinished Markdown
+    TOO_MANY_MARKS = "too_many_marks"  # tags, and more back-ticks than code is looked for in
     SPECIALS_STRIPPED = "specials_stripped"  # harmony without its special tokens
 
     # nothing captured

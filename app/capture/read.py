@@ -10,7 +10,7 @@ from app.capture.judge import judge
 from app.capture.losses import loss_flags
 from app.capture.reading import Reading, malformed
 
-PARSER_VERSION: int = 2  # stored with each reading; grows whenever any body would be read differently
+PARSER_VERSION: int = 3  # stored with each reading; grows whenever any body would be read differently
 
 
 def read_body(http_status: int | None, body: bytes, asked: Asked) -> Reading:

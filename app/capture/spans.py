@@ -22,9 +22,9 @@ class Line:
         """Whether the line is the one of that position."""
         return self.start <= position <= self.end
 
-    def in_code(self, position: int) -> bool:
-        """Whether that position stands inside a code span."""
-        return self._ticks.in_code(position)
+    def span_end(self, position: int) -> int:
+        """Where the inside of the code span around that position ends; 0 where there is none."""
+        return self._ticks.span_end(position)
 
     def paired_from(self, position: int) -> bool:
         """Whether every run from that position on has its partner behind it too."""
@@ -51,9 +51,9 @@ class _SingleTicks:
         self._seen_to = position
         return self._seen
 
-    def in_code(self, position: int) -> bool:
+    def span_end(self, position: int) -> int:
         before = self._before(position)
-        return before % 2 == 1 and before < self._total
+        return self._text.find("`", position) if before % 2 == 1 and before < self._total else 0
 
     def paired_after(self, position: int) -> int:
         if (self._total - self._before(position)) % 2 == 0:
@@ -97,12 +97,12 @@ class _Runs:
             run += 1
         return opens, closes
 
-    def in_code(self, position: int) -> bool:
+    def span_end(self, position: int) -> int:
         if self._spans is None:
             self._spans = self._code()
         opens, closes = self._spans
         span = bisect_right(opens, position) - 1
-        return span >= 0 and position < closes[span]
+        return closes[span] if span >= 0 and position < closes[span] else 0
 
     def paired_after(self, position: int) -> int:
         run = bisect_left(self._begins, position)

@@ -1,6 +1,6 @@
 """Step 5: text only in content. The thought is cut out of it by slicing, so the parts joined are the text itself."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.capture.fields import is_blank
 from app.capture.flags import Flag
@@ -37,6 +37,13 @@ def read_content(text: str, facts: Facts) -> Outcome:
     if not opening.explicit and not facts.expected:
         return _unasked(text, facts)
     view = Protection(opening.rest)
+    outcome = _read_expected(view, opening, text, facts)
+    if facts.tags.close in opening.rest and not view.complete:
+        return replace(outcome, flags=outcome.flags | {Flag.TOO_MANY_MARKS})
+    return outcome
+
+
+def _read_expected(view: Protection, opening: Opening, text: str, facts: Facts) -> Outcome:
     control = view.control(facts.tags.close)
     if control is not None:
         flags = _mention_flags(opening.rest, control.at, control.protected, facts.tags.close)

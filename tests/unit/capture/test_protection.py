@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.capture import protection, scanning
+from app.capture import protection
 from app.capture.fences import Fences
 from app.capture.protection import Protection
 from app.capture.spans import Line
@@ -116,7 +116,7 @@ def test_an_end_marker_alone_is_no_tool_markup() -> None:
 def test_fences_are_those_of_a_plain_reading(text: str) -> None:
     covered = covered_by_fences(text)
     fences = Fences(text)
-    assert [fences.covers(at) for at in range(len(text))] == covered
+    assert [fences.block_end(at) > at for at in range(len(text))] == covered
 
 
 @given(markdown, st.data())
@@ -132,7 +132,7 @@ def test_code_spans_are_those_of_a_plain_reading(line: str, data: st.DataObject)
     fast = Line(line, 0, len(line))
     letters = [at for at, character in enumerate(line) if character != "`"]
     for at in sorted(data.draw(st.lists(st.sampled_from(letters), max_size=6))) if letters else []:
-        assert fast.in_code(at) == inside[at]
+        assert (fast.span_end(at) > at) == inside[at]
         assert fast.paired_from(at) == plain_spans(line[at:])[1]
     assert fast.paired_from(0) == pairs
 
@@ -164,26 +164,17 @@ def test_the_control_tag_is_that_of_a_plain_reading(text: str) -> None:
     assert (found and (found.at, found.protected)) == plain_control(text)
 
 
-TOO_LONG_A_LINE = "`</think>`" + "x" * 120 + "</think>```\n```x\n   ```\n"
-
-
-@given(
-    st.lists(st.sampled_from(LINES), max_size=20).map("".join),
-    st.sampled_from((0, 3)),
-    st.sampled_from((0, 4)),
-    st.sampled_from((1, 3)),
-)
-@example("\n```\n" + TOO_LONG_A_LINE, 0, 4, 3)  # a fence for the rest of a line, when no more looks are left
-def test_the_control_tag_is_the_same_when_tags_are_judged_one_by_one(
-    text: str, looks: int, scans: int, stops: int
-) -> None:
-    with (
-        patch.object(protection, "_LOOKS", looks),
-        patch.object(scanning, "_LOOKS", scans),
-        patch.object(scanning, "_STOPS", stops),
-    ):
+@given(st.lists(st.sampled_from(LINES), max_size=20).map("".join), st.integers(0, 6))
+def test_code_is_looked_for_in_the_lines_before_one_mark_too_many(text: str, most: int) -> None:
+    marks = [found.start() for found in re.finditer("`+|~~~+", text)]
+    end = text.rfind("\n", 0, marks[most]) + 1 if len(marks) > most else len(text)
+    with patch.multiple(protection, _FEWEST_MARKS=most, _CHARACTERS_EACH=10**9):
         found = Protection(text).control(TAG)
-    assert (found and (found.at, found.protected)) == plain_control(text)
+    behind = text.find(TAG, end)
+    expected = plain_control(text[:end])
+    if behind >= 0 and (expected is None or expected[1]):
+        expected = (behind, False)
+    assert (found and (found.at, found.protected)) == expected
 
 
 def plain_control(text: str) -> tuple[int, bool] | None:

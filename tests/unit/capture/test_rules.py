@@ -17,6 +17,9 @@ def read(content: Any, finish: str = "stop", asked: Asked = Asked(), **message: 
 
 
 CALL_ON_SECTIONS = f'{CALL_BEGIN}f:0<|tool_call_argument_begin|>{{"a": "-{SECTION}"}}<|tool_call_end|>'
+TICKS = "` " * 9_999
+MANY = {"too_many_marks"}
+MANY_AND_A_MENTION = MANY | {"literal_close_in_reasoning"}
 NO_JUMP = "literal_close_only no_trace tool_markup_in_content"
 UNASKED_JUMP = "unexpected_reasoning implicit_close_by_tool tool_markup_in_content"
 OFF = Asked(thinking=False)
@@ -40,6 +43,10 @@ HARMONY_OFF = Asked(thinking=False, profile="harmony")
         ("a" + CALL_ON_SECTIONS + ' "</think>"', "stop", Asked(), "missing", NO_JUMP),
         ("Try:\n```\nx\n</think>```py\ny\n```\n", "stop", Asked(), "split_from_content", {"protected_close_used"}),
         ("`a </think> b` </think>c", "stop", Asked(), "split_from_content", {"literal_close_in_reasoning"}),
+        ("say `</think>` or\n" + TICKS + "\n</think>c", "stop", Asked(), "split_from_content", MANY_AND_A_MENTION),
+        (TICKS + "\nsay `</think>` or</think>c", "stop", Asked(), "leaked", MANY | {"tags_in_content"}),
+        (TICKS + "\n\"</think>\"", "stop", Asked(), "missing", MANY | {"literal_close_only", "no_trace"}),
+        (TICKS + "\nanswer", "stop", Asked(), "missing", {"no_trace"}),
         ("say `</think>`", "stop", OFF, "none_expected", set()),
         ("plain", "length", OFF, "none_expected", {"content_truncated"}),
         ("plain answer", "stop", HARMONY, "missing", {"no_trace"}),
