@@ -33,6 +33,7 @@ COMMANDS = (
     "simulate",
     "demo",
     "serve",
+    "metrics",
     "verify",
     "backup",
     "restore",

@@ -15,6 +15,7 @@ from app.store.tables import (
     FAILURE,
     HOLD,
     JOB,
+    LATENCY,
     META,
     READING,
     RESPONSE,
@@ -59,6 +60,16 @@ def minutes() -> Select[Any]:
     return select(BUCKET.c.dataset_id, BUCKET.c.minute, BUCKET.c.done, BUCKET.c.failed, BUCKET.c.tokens).where(
         BUCKET.c.dataset_id.in_(select(DATASET.c.id)),  # so that the key serves: dataset first, then the minute
         BUCKET.c.minute >= bindparam("since", type_=Integer()),
+    )
+
+
+@cache
+def latencies() -> Select[Any]:
+    """How long the bodies of each dataset took, in bins."""
+    return (
+        select(LATENCY.c.dataset_id, LATENCY.c.least_ms, LATENCY.c.n, LATENCY.c.sum_ms)
+        .where(LATENCY.c.dataset_id.in_(select(DATASET.c.id)), LATENCY.c.n > 0)
+        .order_by(LATENCY.c.dataset_id, LATENCY.c.least_ms)
     )
 
 

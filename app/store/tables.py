@@ -500,6 +500,17 @@ class ReasoningLength(SQLModel, table=True):
     n: int = _integer(0)
 
 
+class Latency(SQLModel, table=True):
+    """How long the bodies that workers stored took to come, in bins of app.model.bins; kept by triggers."""
+
+    __tablename__ = "latency"
+    __table_args__ = (STRICT,)
+    dataset_id: int = _to("dataset.id", primary=True)
+    least_ms: int = Field(sa_column=Column(Integer, primary_key=True))
+    n: int = _integer(0)
+    sum_ms: int = _integer(0)
+
+
 class WorkerMinute(SQLModel, table=True):
     """What a worker brought in one minute: stored bodies and failed attempts; kept by triggers."""
 
@@ -565,6 +576,7 @@ BUCKET = table_of(Bucket)
 FAILURE_GROUP = table_of(FailureGroup)
 TRIAGE = table_of(TriageCell)
 REASONING_LENGTH = table_of(ReasoningLength)
+LATENCY = table_of(Latency)
 WORKER_MINUTE = table_of(WorkerMinute)
 EVALUATOR = table_of(Evaluator)
 EVENT = table_of(EventRow)
