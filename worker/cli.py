@@ -70,6 +70,14 @@ def root(
     log_format: Annotated[
         str, typer.Option(click_type=click.Choice(["text", "json"]), help="Form of log lines.")
     ] = "text",
+    log_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            show_default=False,
+            help="Where worker start and serve log, a file a process; set aside every 16 MiB, 4 kept. Default: stderr.",
+        ),
+    ] = None,
     no_progress: Annotated[bool, typer.Option("--no-progress", help="No progress bar.")] = False,
     no_input: Annotated[bool, typer.Option("--no-input", help="Never ask; take no for an answer.")] = False,
     version: Annotated[
@@ -78,7 +86,7 @@ def root(
 ) -> None:
     """Collect the settings that every verb shares."""
     del version
-    ctx.obj = Globals(db, -1 if quiet else verbose, log_format, not no_progress, not no_input)
+    ctx.obj = Globals(db, -1 if quiet else verbose, log_format, log_file, not no_progress, not no_input)
 
 
 def build() -> click.Group:

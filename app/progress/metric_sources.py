@@ -100,6 +100,10 @@ def alarms_open(facts: MetricFacts) -> Rows:
     yield (), len(facts.overview.alarms)
 
 
+def alarms_untold(facts: MetricFacts) -> Rows:
+    yield (), len(facts.overview.untold)
+
+
 def evaluation(facts: MetricFacts) -> Rows:
     if facts.evaluation.age_ms is not None:
         yield (), facts.evaluation.age_ms / 1000

@@ -74,6 +74,8 @@ METRICS: tuple[Metric, ...] = (
            ("kind", "dataset", "endpoint", "state", "holds"), read.alarms),
     Metric("thinkledger_alarms_open", "Alarms that no person has seen to: the number in the header of the pages.", (),
            read.alarms_open),
+    Metric("thinkledger_alarms_untold", "Of them, those that the webhook did not take when it was tried last.", (),
+           read.alarms_untold),
     Metric("thinkledger_evaluation_age_seconds", "Since somebody looked at what time triggers; absent where nobody "
            "ever did.", (), read.evaluation),
     Metric("thinkledger_workers", "Workers by liveness.", ("liveness",), read.workers),

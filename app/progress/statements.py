@@ -111,7 +111,8 @@ def alarms() -> Select[Any]:
     return (
         select(
             ALARM.c.id, ALARM.c.kind, ALARM.c.dataset_id, DATASET.c.name, ALARM.c.state, ALARM.c.holds,
-            ALARM.c.since_ms, ALARM.c.last_ms, ALARM.c.part, ALARM.c.whole, ALARM.c.message,
+            ALARM.c.since_ms, ALARM.c.last_ms, ALARM.c.part, ALARM.c.whole, ALARM.c.message, ALARM.c.tell_tries,
+            ALARM.c.tell_error,
         )
         .outerjoin(DATASET, DATASET.c.id == ALARM.c.dataset_id)
         .where(ALARM.c.state == "open")

@@ -152,6 +152,11 @@ class Alarm(SQLModel, table=True):
     part: int | None = _integer(null=True)
     whole: int | None = _integer(null=True)
     message: str = _text()
+    # Telling it elsewhere (app.gates.telling).
+    told_since_ms: int | None = _integer(null=True)  # `since_ms` of what was told last; another one is news
+    tell_due_ms: int | None = _integer(null=True)  # not to be tried by anybody before then
+    tell_tries: int = _integer(0)  # failures in a row
+    tell_error: str | None = _text(null=True)  # of the last one
 
 
 class Sample(SQLModel, table=True):

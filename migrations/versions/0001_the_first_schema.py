@@ -228,6 +228,10 @@ def upgrade() -> None:
         sa.Column("part", sa.Integer(), nullable=True),
         sa.Column("whole", sa.Integer(), nullable=True),
         sa.Column("message", sa.Text(), nullable=False),
+        sa.Column("told_since_ms", sa.Integer(), nullable=True),
+        sa.Column("tell_due_ms", sa.Integer(), nullable=True),
+        sa.Column("tell_tries", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("tell_error", sa.Text(), nullable=True),
         sa.CheckConstraint("state IN ('open', 'acknowledged', 'cleared')", name="alarm_state"),
         sa.ForeignKeyConstraint(
             ["dataset_id"],

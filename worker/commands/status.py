@@ -116,6 +116,8 @@ def lines(overview: "Overview", red: str = "{}", width: int | None = None) -> It
     yield ""
     for alarm in overview.warnings:
         yield from map(red.format, layout.sentence(_alarm(alarm), width, indent="  "))
+    if (unsent := wording.webhook(overview.untold)) is not None:
+        yield from map(red.format, layout.sentence(one_line(unsent), width, indent="  "))
     for told in wording.spool(overview.spool):
         yield from map(red.format, layout.facts([one_line(told)], width, "spool    ", "  "))
     yield from layout.facts([wording.workers(overview.workers)], width, "workers  ", "  ")
