@@ -10,6 +10,7 @@ from typing import Annotated
 
 import click
 import typer
+from typer.completion import completion_init
 from typer.core import TyperArgument
 from typer.utils import get_params_from_function
 
@@ -17,6 +18,7 @@ from app.model.errors import ThinkledgerError
 from app.model.exits import Exit
 from worker import cli_context, cli_settings
 from worker.cli_context import DEFAULT_DB, Globals
+from worker.commands.completion import VARIABLE
 
 COMMANDS = (
     "import_",
@@ -41,6 +43,7 @@ COMMANDS = (
     "doctor",
     "sql",
     "config",
+    "completion",
 )
 
 app = typer.Typer(
@@ -119,6 +122,9 @@ def call(args: list[str]) -> int:
     """Run one command line; the exit code. Errors are shown as a sentence, never as a traceback, unless unexpected."""
     group = build()
     try:
+        if VARIABLE in os.environ:
+            completion_init()  # typer's own words between shell and program; the group's main answers and leaves
+            group.main([], prog_name="thinkledger", complete_var=VARIABLE)
         defaults = cli_settings.defaults(group, os.environ, Path("thinkledger.toml"))
         result = group.main(
             cli_settings.hoist(group, args), prog_name="thinkledger", standalone_mode=False, default_map=defaults
