@@ -83,11 +83,10 @@ def test_the_code_that_runs_is_that_of_the_wheel(installed: Path, tmp_path: Path
 def test_the_demo_runs_to_its_end(installed: Path, tmp_path: Path) -> None:
     done = run(installed, tmp_path, "thinkledger", "demo", "--exit")
     assert done.returncode == 0, done.stderr
-    (exported,) = {file.parent for file in tmp_path.rglob("*.jsonl")} & {
-        file.parent for file in tmp_path.rglob("*.json")
-    }
-    rows = [json.loads(line) for file in exported.glob("*.jsonl") for line in file.open(encoding="utf-8")]
-    assert len(rows) > 100
+    (manifest,) = tmp_path.rglob("*.manifest.json")
+    file = manifest.with_name(manifest.name.removesuffix(".manifest.json"))
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n")[:-1]]
+    assert len(rows) == json.loads(manifest.read_text(encoding="utf-8"))["rows"] > 50
     assert all(row["reasoning"] for row in rows)
 
 
