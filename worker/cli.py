@@ -10,6 +10,7 @@ from typing import Annotated
 
 import click
 import typer
+from typer.completion import completion_init
 from typer.core import TyperArgument
 from typer.utils import get_params_from_function
 
@@ -17,6 +18,7 @@ from app.model.errors import ThinkledgerError
 from app.model.exits import Exit
 from worker import cli_context, cli_settings
 from worker.cli_context import DEFAULT_DB, Globals
+from worker.commands.completion import VARIABLE
 
 COMMANDS = (
     "import_",
@@ -33,6 +35,7 @@ COMMANDS = (
     "simulate",
     "demo",
     "serve",
+    "metrics",
     "verify",
     "backup",
     "restore",
@@ -40,6 +43,7 @@ COMMANDS = (
     "doctor",
     "sql",
     "config",
+    "completion",
 )
 
 app = typer.Typer(
@@ -69,6 +73,14 @@ def root(
     log_format: Annotated[
         str, typer.Option(click_type=click.Choice(["text", "json"]), help="Form of log lines.")
     ] = "text",
+    log_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            show_default=False,
+            help="Where worker start and serve log, a file a process; set aside every 16 MiB, 4 kept. Default: stderr.",
+        ),
+    ] = None,
     no_progress: Annotated[bool, typer.Option("--no-progress", help="No progress bar.")] = False,
     no_input: Annotated[bool, typer.Option("--no-input", help="Never ask; take no for an answer.")] = False,
     version: Annotated[
@@ -77,7 +89,7 @@ def root(
 ) -> None:
     """Collect the settings that every verb shares."""
     del version
-    ctx.obj = Globals(db, -1 if quiet else verbose, log_format, not no_progress, not no_input)
+    ctx.obj = Globals(db, -1 if quiet else verbose, log_format, log_file, not no_progress, not no_input)
 
 
 def build() -> click.Group:
@@ -110,6 +122,9 @@ def call(args: list[str]) -> int:
     """Run one command line; the exit code. Errors are shown as a sentence, never as a traceback, unless unexpected."""
     group = build()
     try:
+        if VARIABLE in os.environ:
+            completion_init()  # typer's own words between shell and program; the group's main answers and leaves
+            group.main([], prog_name="thinkledger", complete_var=VARIABLE)
         defaults = cli_settings.defaults(group, os.environ, Path("thinkledger.toml"))
         result = group.main(
             cli_settings.hoist(group, args), prog_name="thinkledger", standalone_mode=False, default_map=defaults

@@ -6,12 +6,16 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from app.model.errors import ThinkledgerError
 from app.model.exits import Exit
+
+if TYPE_CHECKING:
+    from worker.log import Log
 
 DEFAULT_DB = "./thinkledger.db"
 
@@ -23,6 +27,7 @@ class Globals:
     db: str = DEFAULT_DB
     verbosity: int = 0  # -1 quiet, 1 and more: talkative
     log_format: str = "text"
+    log_file: Path | None = None
     progress: bool = True
     ask: bool = True
 
@@ -30,6 +35,16 @@ class Globals:
     def live_progress(self) -> bool:
         """Whether a bar may be drawn: only for a person at a terminal."""
         return self.progress and self.verbosity >= 0 and sys.stderr.isatty()
+
+
+def log_of(settings: Globals, *secrets: str | None, quiet: bool | None = None) -> "Log":
+    """The log of a long command. `quiet` says otherwise than --quiet does."""
+    from worker.log import Log, to_stderr
+    from worker.log_file import LogFile
+
+    write = to_stderr if settings.log_file is None else LogFile(settings.log_file)
+    hushed = settings.verbosity < 0 if quiet is None else quiet
+    return Log(settings.log_format == "json", hushed, tuple(one for one in secrets if one), write)
 
 
 def context(ctx: typer.Context) -> Globals:

@@ -62,7 +62,9 @@ OF_ONE_CALL = frozenset(
 OF_ONE_CALL_OF = frozenset({("probe", "dataset"), ("retry", "max_tokens")})
 # Commands whose options are no settings: the server they start is a toy.
 TOYS = frozenset({"simulate", "demo"})
-NOT_FLAGS = frozenset({"THINKLEDGER_API_KEY", "THINKLEDGER_TOKEN"})
+NOT_FLAGS = frozenset(
+    {"THINKLEDGER_API_KEY", "THINKLEDGER_TOKEN", "THINKLEDGER_WEBHOOK_URL", "THINKLEDGER_WEBHOOK_TOKEN"}
+)
 
 
 def defaults(group: click.Group, environ: Mapping[str, str], file: Path) -> dict[str, Any]:

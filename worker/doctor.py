@@ -15,6 +15,7 @@ from app.model.errors import ThinkledgerError
 from app.model.exits import Exit
 from app.model.limits import BACKUP_OLD_MS, least_free_disk
 from app.progress import wording
+from app.progress.disk import disk_usage
 from app.progress.gathering import overview
 from app.progress.overview import Liveness, Overview
 from app.spool.looking import SpoolState
@@ -64,14 +65,17 @@ def exit_of(checks: Sequence[Check]) -> Exit:
     return next((code for code in _WORST_FIRST if code in failed), Exit.DONE if not failed else Exit.UNEXPECTED)
 
 
-async def examine(db: str, endpoints: Sequence[Endpoint]) -> AsyncIterator[Check]:
-    """Every check, as it is made: the machine, the place, the store, the endpoints."""
+async def examine(db: str, endpoints: Sequence[Endpoint], *, named: bool) -> AsyncIterator[Check]:
+    """Every check, as it is made: the machine, the place, the store, the endpoints. A `named` store must be there."""
     yield _sqlite()
     place = places.locate(db)
     for check in _of_place(place):
         yield check
-    for check in await _of_store(db):
-        yield check
+    if not named and not place.path.exists() and not place.wal.exists():
+        yield _no_store_yet(place)
+    else:
+        for check in await _of_store(db):
+            yield check
     for endpoint in endpoints:
         yield await _of_endpoint(endpoint)
 
@@ -103,6 +107,13 @@ def _permissions(place: Place) -> Check:
         todo = f"chmod 600 {place.path}"
         return Check("permissions", Level.WARN, f"others on this machine may open the store (mode {mode:o})", todo)
     return Check("permissions", Level.OK, f"only its owner may open the store (mode {mode:o})")
+
+
+def _no_store_yet(place: Place) -> Check:
+    """A fresh machine is well; a store that was named and is not there is another thing."""
+    free = wording.size(disk_usage(place.path.parent).free)
+    says = f"none yet at {place.path}, and {free} are free there; `thinkledger import NAME FILE` makes one"
+    return Check("store", Level.OK, says)
 
 
 async def _of_store(db: str) -> list[Check]:

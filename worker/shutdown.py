@@ -47,6 +47,11 @@ class Ending:
             self.error = UsageError(_TELL[cause].format(url=url))
         self.release_now()
 
+    @property
+    def given_up(self) -> bool:
+        """Whether what is in flight was to be given up."""
+        return self._now.is_set()
+
     async def released(self) -> None:
         """Wait until what is in flight is to be given up."""
         await self._now.wait()

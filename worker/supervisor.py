@@ -13,6 +13,8 @@ import anyio
 import anyio.to_thread
 
 from app.gates.evaluating import keep_evaluating
+from app.gates.telling import Herald
+from app.gates.webhook import Webhook
 from app.leasing import locks
 from app.leasing.datasets import dataset_of
 from app.leasing.workers import Leave, Registration, leave, register
@@ -42,6 +44,8 @@ from worker.shutdown import Ending, listen
 from worker.slot import Tools
 from worker.spooling import TROUBLE, Spooling, Teller
 from worker.watcher import Limits, Watcher
+
+LAST_TELLING_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,7 @@ class WorkerSettings:
     spool_reserve: int = 256 * 2**20
     spool_after_s: float = 5.0  # how long an answer waits for a store that cannot commit
     backup_ms: int | None = BACKUP_OLD_MS  # how long answers may be in no backup before an alarm says so
+    webhook: Webhook | None = None  # who is told of alarms
     watch: Limits = field(default_factory=Limits)
 
 
@@ -162,6 +167,7 @@ async def _session(settings: WorkerSettings, tools: Tools) -> None:
             disk=disk,
         )
         gatekeeper = Gatekeeper(tools.store, tools.ending, tools.log, settings.datasets, settings.exit_on_gate)
+        herald = Herald(tools.store, settings.webhook, tools.log.listener())
         async with anyio.create_task_group() as background:
             background.start_soon(listen, tools.ending, settings.grace_s, tools.log)
             background.start_soon(beat, tools.store, worker, settings.lease_ttl_s, tools.ending, tools.log)
@@ -171,12 +177,14 @@ async def _session(settings: WorkerSettings, tools: Tools) -> None:
             background.start_soon(gatekeeper.run)
             look = (tools.store, f"worker {worker}", _not_evaluated(tools.log), settings.backup_ms)
             background.start_soon(keep_evaluating, *look)
+            background.start_soon(herald.run)
             background.start_soon(tell_health, tools.store, worker, tools.pool)
             background.start_soon(disk.run)
             background.start_soon(show, tools.store, settings.live_progress, tools.log)
             for watcher in watchers:
                 background.start_soon(watcher.run)
             await _work(feeder, tools)
+            await _tell_the_last(herald, tools)
             background.cancel_scope.cancel()
         with suppress(*TROUBLE, OSError):  # what waits still is said at the end
             await replayer.finish()  # what came last may find the store well again
@@ -194,6 +202,13 @@ async def _work(feeder: Feeder, tools: Tools) -> None:
         async with anyio.create_task_group() as slots:
             await feeder.run(slots)
         work.cancel_scope.cancel()
+
+
+async def _tell_the_last(herald: Herald, tools: Tools) -> None:
+    """A run that ends with an alarm has sent it, unless it is to end at once or nobody takes it."""
+    if not tools.ending.given_up:
+        with anyio.move_on_after(LAST_TELLING_S), suppress(*TROUBLE):
+            await herald.look()
 
 
 async def _give_up_when_told(scope: anyio.CancelScope, ending: Ending) -> None:

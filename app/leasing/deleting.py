@@ -130,8 +130,8 @@ async def _end(tx: Tx, several: Sequence[tuple[Doomed, int]]) -> list[None]:
         for statement in (
             statements.delete_sources(), statements.delete_windows(), statements.delete_alarms(),
             statements.delete_holds(), statements.delete_counters(), statements.delete_buckets(),
-            statements.delete_triage(), statements.delete_lengths(), statements.delete_failure_groups(),
-            statements.delete_dataset(),
+            statements.delete_triage(), statements.delete_lengths(), statements.delete_latencies(),
+            statements.delete_failure_groups(), statements.delete_dataset(),
         ):  # fmt: skip
             await tx.run(statement, {"dataset": doomed.id})
         await events.note(tx, "dataset_deleted", name=doomed.name, jobs=jobs)

@@ -27,6 +27,7 @@ from app.store.tables import (
     GATE_WINDOW,
     HOLD,
     JOB,
+    LATENCY,
     READING,
     REASONING_LENGTH,
     RESPONSE,
@@ -191,6 +192,12 @@ def delete_triage() -> Delete:
 def delete_lengths() -> Delete:
     """How long its reasoning was, which is all zero by now."""
     return _rest_of(REASONING_LENGTH)
+
+
+@cache
+def delete_latencies() -> Delete:
+    """How long its answers took, which is all zero by now."""
+    return _rest_of(LATENCY)
 
 
 @cache

@@ -1,5 +1,6 @@
 """What needs a person: alarms with their numbers, since when, what to do, and where the evidence is."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -92,7 +93,7 @@ async def alerts_page(store: Store) -> AlertsPage:
     now_ms = store.now_ms()
     async with store.snapshot() as reads:
         lines = [_line(row) for row in await reads.rows(statements.alarms())]
-        looked = await reads.first(statements.evaluator())
+        evaluation = evaluation_of(await reads.first(statements.evaluator()), now_ms)
         seq = int(await reads.value(overview_statements.seq()))
     over = sorted((line for line in lines if line.state is AlarmState.CLEARED), key=lambda line: -line.last_ms)
     return AlertsPage(
@@ -100,10 +101,20 @@ async def alerts_page(store: Store) -> AlertsPage:
         seq=seq,
         standing=tuple(line for line in lines if line.state is not AlarmState.CLEARED),
         cleared=tuple(over[:CLEARED_SHOWN]),
-        evaluation=Evaluation(None, None, None)
-        if looked is None
-        else Evaluation(looked.evaluated_ms, looked.holder, max(0, now_ms - looked.evaluated_ms)),
+        evaluation=evaluation,
     )
+
+
+def standing_of(rows: Iterable[Any]) -> tuple[AlarmLine, ...]:
+    """The alarms of these rows that stand."""
+    return tuple(_line(row) for row in rows if row.state != AlarmState.CLEARED)
+
+
+def evaluation_of(row: Any, now_ms: int) -> Evaluation:
+    """When somebody looked, from the evaluator's row, or from none."""
+    if row is None:
+        return Evaluation(None, None, None)
+    return Evaluation(row.evaluated_ms, row.holder, max(0, now_ms - row.evaluated_ms))
 
 
 def _line(row: Any) -> AlarmLine:

@@ -54,6 +54,7 @@ def _alarm(alarm: Alarm) -> dict[str, Any]:
     return {
         "kind": alarm.kind, "dataset": alarm.dataset, "holds": alarm.holds, "since_ms": alarm.since_ms,
         "last_ms": alarm.last_ms, "part": alarm.part, "whole": alarm.whole, "message": alarm.message,
+        "tell_tries": alarm.tell_tries, "tell_error": alarm.tell_error,
     }  # fmt: skip
 
 

@@ -210,8 +210,9 @@ def _holds(rows: _Rows) -> dict[int, tuple[Hold, ...]]:
 
 def _alarm(row: Any) -> Alarm:
     return Alarm(
-        row.id, row.kind, row.name, bool(row.holds), row.since_ms, row.last_ms, row.part, row.whole, row.message
-    )
+        row.id, row.kind, row.name, bool(row.holds), row.since_ms, row.last_ms, row.part, row.whole, row.message,
+        row.tell_tries, row.tell_error,
+    )  # fmt: skip
 
 
 def _starts(rows: Iterable[Any]) -> dict[int | None, int]:

@@ -124,6 +124,8 @@ class Alarm:
     part: int | None
     whole: int | None
     message: str
+    tell_tries: int = 0  # how often it could not be told elsewhere, in a row
+    tell_error: str | None = None  # why not, the last time
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +231,11 @@ class Overview:
         return tuple(
             alarm for alarm in self.alarms if alarm.message not in said and (alarm.kind, alarm.dataset) not in wrong
         )
+
+    @property
+    def untold(self) -> tuple[Alarm, ...]:
+        """Alarms that the webhook did not take."""
+        return tuple(alarm for alarm in self.alarms if alarm.tell_error is not None)
 
     @property
     def adds_up(self) -> bool:

@@ -15,6 +15,7 @@ from app.store.tables import (
     FAILURE,
     HOLD,
     JOB,
+    LATENCY,
     META,
     READING,
     RESPONSE,
@@ -63,6 +64,16 @@ def minutes() -> Select[Any]:
 
 
 @cache
+def latencies() -> Select[Any]:
+    """How long the bodies of each dataset took, in bins."""
+    return (
+        select(LATENCY.c.dataset_id, LATENCY.c.least_ms, LATENCY.c.n, LATENCY.c.sum_ms)
+        .where(LATENCY.c.dataset_id.in_(select(DATASET.c.id)), LATENCY.c.n > 0)
+        .order_by(LATENCY.c.dataset_id, LATENCY.c.least_ms)
+    )
+
+
+@cache
 def answer_bytes() -> Select[Any]:
     """What the latest 200 responses took, on average: the stored body and the texts of a reading."""
     latest = RESPONSE.c.id > select(func.max(RESPONSE.alias("newest").c.id)).scalar_subquery() - 200
@@ -100,7 +111,8 @@ def alarms() -> Select[Any]:
     return (
         select(
             ALARM.c.id, ALARM.c.kind, ALARM.c.dataset_id, DATASET.c.name, ALARM.c.state, ALARM.c.holds,
-            ALARM.c.since_ms, ALARM.c.last_ms, ALARM.c.part, ALARM.c.whole, ALARM.c.message,
+            ALARM.c.since_ms, ALARM.c.last_ms, ALARM.c.part, ALARM.c.whole, ALARM.c.message, ALARM.c.tell_tries,
+            ALARM.c.tell_error,
         )
         .outerjoin(DATASET, DATASET.c.id == ALARM.c.dataset_id)
         .where(ALARM.c.state == "open")

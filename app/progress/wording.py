@@ -1,12 +1,12 @@
 """Numbers as words: the same on the page and in the terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from app.gates.health import AskedEndpoint, Endpoints, Reach
 from app.model.states import JobState
 from app.progress.eta import Eta, Word
-from app.progress.overview import Liveness, Need, Pace, Tally, Workers
+from app.progress.overview import Alarm, Liveness, Need, Pace, Tally, Workers
 from app.progress.rates import LEAST_COMPLETIONS, LEAST_SPAN_MS, MINUTE_MS, Rate
 from app.spool.looking import FileState, SpoolState, answers_wait
 
@@ -84,6 +84,16 @@ def states(tally: Tally) -> str:
 def mismatch(tally: Tally) -> str | None:
     """What a tally that does not add up says; None when it does."""
     return tally.sums.mismatch
+
+
+def webhook(untold: Sequence[Alarm]) -> str | None:
+    """What to say of alarms that could not be sent; None without any."""
+    if not untold:
+        return None
+    which = "1 alarm" if len(untold) == 1 else f"{len(untold):,} alarms"
+    worst = max(untold, key=lambda alarm: alarm.tell_tries)
+    tries = "once" if worst.tell_tries == 1 else f"{worst.tell_tries:,} times"
+    return f"The webhook fails: {which} could not be sent, tried {tries} in a row, the last time: {worst.tell_error}."
 
 
 def workers(found: Workers) -> str:

@@ -152,6 +152,11 @@ class Alarm(SQLModel, table=True):
     part: int | None = _integer(null=True)
     whole: int | None = _integer(null=True)
     message: str = _text()
+    # Telling it elsewhere (app.gates.telling).
+    told_since_ms: int | None = _integer(null=True)  # `since_ms` of what was told last; another one is news
+    tell_due_ms: int | None = _integer(null=True)  # not to be tried by anybody before then
+    tell_tries: int = _integer(0)  # failures in a row
+    tell_error: str | None = _text(null=True)  # of the last one
 
 
 class Sample(SQLModel, table=True):
@@ -500,6 +505,17 @@ class ReasoningLength(SQLModel, table=True):
     n: int = _integer(0)
 
 
+class Latency(SQLModel, table=True):
+    """How long the bodies that workers stored took to come, in bins of app.model.bins; kept by triggers."""
+
+    __tablename__ = "latency"
+    __table_args__ = (STRICT,)
+    dataset_id: int = _to("dataset.id", primary=True)
+    least_ms: int = Field(sa_column=Column(Integer, primary_key=True))
+    n: int = _integer(0)
+    sum_ms: int = _integer(0)
+
+
 class WorkerMinute(SQLModel, table=True):
     """What a worker brought in one minute: stored bodies and failed attempts; kept by triggers."""
 
@@ -565,6 +581,7 @@ BUCKET = table_of(Bucket)
 FAILURE_GROUP = table_of(FailureGroup)
 TRIAGE = table_of(TriageCell)
 REASONING_LENGTH = table_of(ReasoningLength)
+LATENCY = table_of(Latency)
 WORKER_MINUTE = table_of(WorkerMinute)
 EVALUATOR = table_of(Evaluator)
 EVENT = table_of(EventRow)

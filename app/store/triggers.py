@@ -6,7 +6,7 @@ them. Counting by trigger costs 0.016 ms at any size; GROUP BY over 3 million jo
 
 from itertools import pairwise
 
-from app.model.bins import BINS
+from app.model.bins import BINS, LATENCY_BINS
 
 _BUMP = "ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n"
 _BUMP_MINUTE = (
@@ -20,10 +20,20 @@ def _state(row: str, sign: int) -> str:
     return f"INSERT INTO counter VALUES ({row}.dataset_id, 'state:' || {row}.state, {sign}) {_BUMP};"
 
 
-def _bin(length: str) -> str:
-    """The least length of the bin that a length belongs to."""
-    cases = " ".join(f"WHEN {length} < {end} THEN {least}" for least, end in pairwise(BINS))
-    return f"CASE {cases} ELSE {BINS[-1]} END"
+def _bin(value: str, bins: tuple[int, ...] = BINS) -> str:
+    """The least value of the bin that a value belongs to."""
+    cases = " ".join(f"WHEN {value} < {end} THEN {least}" for least, end in pairwise(bins))
+    return f"CASE {cases} ELSE {bins[-1]} END"
+
+
+def _latency(row: str, sign: int) -> str:
+    """Add or take back how long a body that a worker stored took to come. A clock set back meanwhile makes it 0."""
+    took_ms = f"max(0, {row}.received_ms - {row}.requested_ms)"
+    return (
+        f"INSERT INTO latency SELECT dataset_id, {_bin(took_ms, LATENCY_BINS)}, {sign}, {sign} * {took_ms} FROM job"
+        f" WHERE id = {row}.job_id AND {row}.worker_id IS NOT NULL AND {row}.requested_ms IS NOT NULL"
+        " ON CONFLICT (dataset_id, least_ms) DO UPDATE SET n = n + excluded.n, sum_ms = sum_ms + excluded.sum_ms;"
+    )
 
 
 def _finished(row: str, sign: int) -> str:
@@ -119,7 +129,8 @@ SQLITE_TRIGGERS: tuple[str, ...] = (
     _trigger(
         "response_brought",
         "AFTER INSERT ON response WHEN NEW.worker_id IS NOT NULL",
-        f"INSERT INTO worker_minute VALUES (NEW.worker_id, NEW.received_ms / 60000, 1, 0) {_BUMP_MINUTE};",
+        f"INSERT INTO worker_minute VALUES (NEW.worker_id, NEW.received_ms / 60000, 1, 0) {_BUMP_MINUTE};"
+        f" {_latency('NEW', 1)}",
     ),
     _trigger(
         "failure_brought",
@@ -131,7 +142,7 @@ SQLITE_TRIGGERS: tuple[str, ...] = (
         "AFTER DELETE ON response",
         "INSERT INTO worker_minute SELECT OLD.worker_id, OLD.received_ms / 60000, -1, 0"
         f" WHERE OLD.worker_id IS NOT NULL {_BUMP_MINUTE}; INSERT INTO counter SELECT dataset_id, 'late', -1 FROM job"
-        f" WHERE id = OLD.job_id AND OLD.late = 1 {_BUMP};",
+        f" WHERE id = OLD.job_id AND OLD.late = 1 {_BUMP}; {_latency('OLD', -1)}",
     ),
     _trigger(
         "failure_deleted",

@@ -1,11 +1,12 @@
-"""The sums that pages show beside the counters, counted anew: triage, lengths, failures, what workers brought."""
+"""The sums that pages show beside the counters, counted anew: triage, lengths, latencies, failures, what
+workers brought."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.model.bins import bin_of
+from app.model.bins import bin_of, latency_bin_of
 from app.model.states import JobState
 from app.verify.findings import RECOUNT, Finding
 
@@ -19,6 +20,8 @@ class PageSums:
 
     cells: Counter[Key] = field(default_factory=Counter)  # dataset, finish reason, found
     lengths: Counter[Key] = field(default_factory=Counter)  # dataset, least length
+    latencies: Counter[Key] = field(default_factory=Counter)  # dataset, least latency
+    took_ms: Counter[Key] = field(default_factory=Counter)  # the same: their sum
     bodies: Counter[Key] = field(default_factory=Counter)  # worker, minute
     failed: Counter[Key] = field(default_factory=Counter)  # worker, minute
     groups: Counter[Key] = field(default_factory=Counter)  # failure group
@@ -34,8 +37,14 @@ class PageSums:
 
     def response(self, row: Any) -> None:
         """Count one stored body."""
-        if row.worker_id is not None:
-            self.bodies[row.worker_id, row.received_ms // MINUTE_MS] += 1
+        if row.worker_id is None:
+            return
+        self.bodies[row.worker_id, row.received_ms // MINUTE_MS] += 1
+        if row.requested_ms is not None and row.dataset_id is not None:
+            took_ms = max(0, row.received_ms - row.requested_ms)
+            key = row.dataset_id, latency_bin_of(took_ms)
+            self.latencies[key] += 1
+            self.took_ms[key] += took_ms
 
     def failure(self, row: Any) -> None:
         """Count one failed attempt."""
@@ -58,6 +67,15 @@ def compare_lengths(sums: PageSums, stored: Iterable[Any], names: Mapping[int, s
     said: Counter[Key] = Counter({(row.dataset_id, row.least): row.n for row in stored})
     for (dataset, least), one, other in _differ(said, sums.lengths):
         yield _finding(f"the bin of reasoning lengths from {least:,} on", one, other, _dataset(names, dataset))
+
+
+def compare_latencies(sums: PageSums, stored: Iterable[Any], names: Mapping[int, str]) -> Iterator[Finding]:
+    """Bins of latencies that say something else than the responses."""
+    rows = list(stored)
+    for word, column, counted in (("", "n", sums.latencies), (" in milliseconds", "sum_ms", sums.took_ms)):
+        said: Counter[Key] = Counter({(row.dataset_id, row.least_ms): getattr(row, column) for row in rows})
+        for (dataset, least), one, other in _differ(said, counted):
+            yield _finding(f"the bin of latencies from {least:,} ms on{word}", one, other, _dataset(names, dataset))
 
 
 def compare_groups(sums: PageSums, stored: Iterable[Any], names: Mapping[int, str]) -> Iterator[Finding]:

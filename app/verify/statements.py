@@ -15,6 +15,7 @@ from app.store.tables import (
     GATE_WINDOW,
     HOLD,
     JOB,
+    LATENCY,
     META,
     READING,
     REASONING_LENGTH,
@@ -127,7 +128,8 @@ def responses() -> Select[Any]:
     return (
         select(
             RESPONSE.c.id, RESPONSE.c.attempt, RESPONSE.c.turn, RESPONSE.c.accepted_seq, RESPONSE.c.superseded_seq,
-            RESPONSE.c.late, RESPONSE.c.raw_bytes, RESPONSE.c.worker_id, RESPONSE.c.received_ms,
+            RESPONSE.c.late, RESPONSE.c.raw_bytes, RESPONSE.c.worker_id, RESPONSE.c.requested_ms,
+            RESPONSE.c.received_ms,
             JOB.c.dataset_id, JOB.c.sample_id, JOB.c.attempt.label("job_attempt"),
             READING.c.seq, READING.c.parser_version, UNREAD.c.response_id.label("unread"),
         )
@@ -191,6 +193,13 @@ def lengths() -> Select[Any]:
     """Every bin of every histogram."""
     listed = select(REASONING_LENGTH.c.dataset_id, REASONING_LENGTH.c.least, REASONING_LENGTH.c.n)
     return listed.where(_of_every(DATASET, REASONING_LENGTH.c.dataset_id))
+
+
+@cache
+def latencies() -> Select[Any]:
+    """Every bin of how long answers took."""
+    listed = select(LATENCY.c.dataset_id, LATENCY.c.least_ms, LATENCY.c.n, LATENCY.c.sum_ms)
+    return listed.where(_of_every(DATASET, LATENCY.c.dataset_id))
 
 
 @cache

@@ -16,7 +16,14 @@ from app.verify import statements
 from app.verify.bodies import check_body, check_response
 from app.verify.findings import RESTORE, Finding, Report
 from app.verify.jobs import check_job
-from app.verify.page_sums import PageSums, compare_brought, compare_cells, compare_groups, compare_lengths
+from app.verify.page_sums import (
+    PageSums,
+    compare_brought,
+    compare_cells,
+    compare_groups,
+    compare_latencies,
+    compare_lengths,
+)
 from app.verify.recount import Recount, compare_counters, compare_minutes, compare_totals
 from app.verify.windows import check_holds, check_windows
 
@@ -141,6 +148,7 @@ class _Verification:
     async def _check_page_sums(self) -> None:
         self._tell(compare_cells(self.sums, await self.reads.rows(statements.cells()), self.names))
         self._tell(compare_lengths(self.sums, await self.reads.rows(statements.lengths()), self.names))
+        self._tell(compare_latencies(self.sums, await self.reads.rows(statements.latencies()), self.names))
         self._tell(compare_groups(self.sums, await self.reads.rows(statements.groups()), self.names))
         self._tell(compare_brought(self.sums, await self.reads.rows(statements.brought())))
 

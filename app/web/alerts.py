@@ -47,11 +47,13 @@ def routes(site: Site) -> list[Any]:
     async def page(request: Asked) -> Answer:
         asked = query(request, SAID)
         found = await alerts_page(site.store)
-        around = await frame(site, await overview(site.store), "Alerts", "Alerts - Thinkledger", said=said(asked))
+        now = await overview(site.store)
+        around = await frame(site, now, "Alerts", "Alerts - Thinkledger", said=said(asked))
         return show(
             request, "alerts/page.html", around,
             standing=[_row(site, one) for one in found.standing], cleared=[_row(site, one) for one in found.cleared],
             evaluation=evaluation(found.evaluation), stale=found.evaluation.stale,
+            webhook=wording.webhook(now.untold),
         )  # fmt: skip
 
     @get("/api/v1/alerts")

@@ -31,6 +31,11 @@ def json_bytes(body: bytes, *, status: int = 200, kind: str = "application/json"
     return Response(content=body, status_code=status, media_type=kind)
 
 
+def text_bytes(body: bytes, kind: str) -> Answer:
+    """Text that is written already."""
+    return Response(content=body, media_type=kind)
+
+
 def attachment(body: bytes, name: str, kind: str = "application/octet-stream") -> Answer:
     """A download: no browser shows it as a page of ours, whatever it holds."""
     return Response(content=body, media_type=kind, headers={"content-disposition": disposition(name)})

@@ -1,4 +1,4 @@
-"""Whether the server lives, and whether it can read its store."""
+"""Whether the server lives, whether it can read its store, and the store's metrics."""
 
 from typing import Any
 
@@ -6,7 +6,8 @@ from litestar import MediaType, get
 
 from app.progress.about import about
 from app.progress.about_json import about_json
-from app.web.answers import Answer, Asked, json_response
+from app.progress.metric_facts import metric_facts
+from app.web.answers import Answer, Asked, json_response, text_bytes
 from app.web.asking import query
 from app.web.site import Site
 
@@ -30,4 +31,12 @@ def routes(site: Site) -> list[Any]:
         found = await about(site.store)
         return json_response({"data": about_json(found), "as_of": found.as_of_ms, "seq": found.seq})
 
-    return [healthz, readyz, about_twin]
+    @get("/metrics")
+    async def metrics(request: Asked) -> Answer:
+        """Loads the library of the text form when it is first asked for it: most dashboards never are."""
+        from app.progress.metric_text import MEDIA_TYPE, metric_text
+
+        query(request)
+        return text_bytes(metric_text(await metric_facts(site.store)), MEDIA_TYPE)
+
+    return [healthz, readyz, about_twin, metrics]

@@ -16,6 +16,8 @@ import uvicorn
 from anyio.abc import TaskGroup
 
 from app.gates.evaluating import keep_evaluating
+from app.gates.telling import Herald, Listener
+from app.gates.webhook import Webhook
 from app.leasing import locks
 from app.model.errors import Refused, ThinkledgerError, Unavailable, UsageError
 from app.model.exits import Exit
@@ -58,6 +60,8 @@ class Serving:
     root: str = ""
     read_only: bool = False
     backup_ms: int | None = BACKUP_OLD_MS  # how long answers may be in no backup before an alarm says so
+    webhook: Webhook | None = None  # who is told of alarms
+    listener: Listener | None = None  # who says them in this process; None: nobody
 
 
 @dataclass(slots=True)
@@ -144,7 +148,7 @@ async def serve(store: Store, asked: Serving, on_ready: Callable[[Running], None
             running = Running(address.url(port) + asked.root, door, server)
             server.on_ready = lambda: on_ready(running)
             if not asked.read_only:
-                work.start_soon(_look_after_alarms, store, asked.backup_ms)
+                work.start_soon(_look_after_alarms, store, asked)
             await server.serve(sockets=[listener])
             work.cancel_scope.cancel()
     if address.uds is not None:
@@ -152,12 +156,20 @@ async def serve(store: Store, asked: Serving, on_ready: Callable[[Running], None
     return server.ended_by
 
 
-async def _look_after_alarms(store: Store, backup_ms: int | None) -> None:
+async def _look_after_alarms(store: Store, asked: Serving) -> None:
     """A store that is damaged is no reason to go: the pages say why they cannot be read, and who does not look."""
     try:
-        await keep_evaluating(store, f"serve {os.getpid()}", log.warning, backup_ms)
-    except ThinkledgerError as error:
-        log.warning("alarms are not evaluated here any more: %s", error)
+        async with anyio.create_task_group() as work:
+            work.start_soon(keep_evaluating, store, f"serve {os.getpid()}", _not_evaluated, asked.backup_ms)
+            if asked.listener is not None:
+                work.start_soon(Herald(store, asked.webhook, asked.listener).run)
+    except* ThinkledgerError as errors:
+        for error in errors.exceptions:
+            _not_evaluated(f"no more: {error}")
+
+
+def _not_evaluated(reason: str) -> None:
+    log.warning("alarms are not evaluated here: %s", reason, extra={"event": "not_evaluated"})
 
 
 def _start(work: TaskGroup, run: Work) -> None:

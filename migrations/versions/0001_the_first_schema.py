@@ -113,9 +113,9 @@ TRIGGERS = (
      END""",
     """CREATE TRIGGER response_late AFTER INSERT ON response WHEN NEW.late = 1 BEGIN INSERT INTO counter SELECT dataset_id, 'late', 1 FROM job WHERE id = NEW.job_id ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n; END""",
     """CREATE TRIGGER response_turned_late AFTER UPDATE OF late ON response WHEN NEW.late = 1 AND OLD.late = 0 BEGIN INSERT INTO counter SELECT dataset_id, 'late', 1 FROM job WHERE id = NEW.job_id ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n; END""",
-    """CREATE TRIGGER response_brought AFTER INSERT ON response WHEN NEW.worker_id IS NOT NULL BEGIN INSERT INTO worker_minute VALUES (NEW.worker_id, NEW.received_ms / 60000, 1, 0) ON CONFLICT (worker_id, minute) DO UPDATE SET bodies = bodies + excluded.bodies, failed = failed + excluded.failed; END""",
+    """CREATE TRIGGER response_brought AFTER INSERT ON response WHEN NEW.worker_id IS NOT NULL BEGIN INSERT INTO worker_minute VALUES (NEW.worker_id, NEW.received_ms / 60000, 1, 0) ON CONFLICT (worker_id, minute) DO UPDATE SET bodies = bodies + excluded.bodies, failed = failed + excluded.failed; INSERT INTO latency SELECT dataset_id, CASE WHEN max(0, NEW.received_ms - NEW.requested_ms) < 1001 THEN 0 WHEN max(0, NEW.received_ms - NEW.requested_ms) < 2001 THEN 1001 WHEN max(0, NEW.received_ms - NEW.requested_ms) < 5001 THEN 2001 WHEN max(0, NEW.received_ms - NEW.requested_ms) < 10001 THEN 5001 WHEN max(0, NEW.received_ms - NEW.requested_ms) < 20001 THEN 10001 WHEN max(0, NEW.received_ms - NEW.requested_ms) < 30001 THEN 20001 WHEN max(0, NEW.received_ms - NEW.requested_ms) < 60001 THEN 30001 WHEN max(0, NEW.received_ms - NEW.requested_ms) < 120001 THEN 60001 WHEN max(0, NEW.received_ms - NEW.requested_ms) < 300001 THEN 120001 WHEN max(0, NEW.received_ms - NEW.requested_ms) < 600001 THEN 300001 WHEN max(0, NEW.received_ms - NEW.requested_ms) < 1200001 THEN 600001 WHEN max(0, NEW.received_ms - NEW.requested_ms) < 1800001 THEN 1200001 WHEN max(0, NEW.received_ms - NEW.requested_ms) < 3600001 THEN 1800001 WHEN max(0, NEW.received_ms - NEW.requested_ms) < 7200001 THEN 3600001 ELSE 7200001 END, 1, 1 * max(0, NEW.received_ms - NEW.requested_ms) FROM job WHERE id = NEW.job_id AND NEW.worker_id IS NOT NULL AND NEW.requested_ms IS NOT NULL ON CONFLICT (dataset_id, least_ms) DO UPDATE SET n = n + excluded.n, sum_ms = sum_ms + excluded.sum_ms; END""",
     """CREATE TRIGGER failure_brought AFTER INSERT ON failure WHEN NEW.worker_id IS NOT NULL BEGIN INSERT INTO worker_minute VALUES (NEW.worker_id, NEW.at_ms / 60000, 0, 1) ON CONFLICT (worker_id, minute) DO UPDATE SET bodies = bodies + excluded.bodies, failed = failed + excluded.failed; END""",
-    """CREATE TRIGGER response_deleted AFTER DELETE ON response BEGIN INSERT INTO worker_minute SELECT OLD.worker_id, OLD.received_ms / 60000, -1, 0 WHERE OLD.worker_id IS NOT NULL ON CONFLICT (worker_id, minute) DO UPDATE SET bodies = bodies + excluded.bodies, failed = failed + excluded.failed; INSERT INTO counter SELECT dataset_id, 'late', -1 FROM job WHERE id = OLD.job_id AND OLD.late = 1 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n; END""",
+    """CREATE TRIGGER response_deleted AFTER DELETE ON response BEGIN INSERT INTO worker_minute SELECT OLD.worker_id, OLD.received_ms / 60000, -1, 0 WHERE OLD.worker_id IS NOT NULL ON CONFLICT (worker_id, minute) DO UPDATE SET bodies = bodies + excluded.bodies, failed = failed + excluded.failed; INSERT INTO counter SELECT dataset_id, 'late', -1 FROM job WHERE id = OLD.job_id AND OLD.late = 1 ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n; INSERT INTO latency SELECT dataset_id, CASE WHEN max(0, OLD.received_ms - OLD.requested_ms) < 1001 THEN 0 WHEN max(0, OLD.received_ms - OLD.requested_ms) < 2001 THEN 1001 WHEN max(0, OLD.received_ms - OLD.requested_ms) < 5001 THEN 2001 WHEN max(0, OLD.received_ms - OLD.requested_ms) < 10001 THEN 5001 WHEN max(0, OLD.received_ms - OLD.requested_ms) < 20001 THEN 10001 WHEN max(0, OLD.received_ms - OLD.requested_ms) < 30001 THEN 20001 WHEN max(0, OLD.received_ms - OLD.requested_ms) < 60001 THEN 30001 WHEN max(0, OLD.received_ms - OLD.requested_ms) < 120001 THEN 60001 WHEN max(0, OLD.received_ms - OLD.requested_ms) < 300001 THEN 120001 WHEN max(0, OLD.received_ms - OLD.requested_ms) < 600001 THEN 300001 WHEN max(0, OLD.received_ms - OLD.requested_ms) < 1200001 THEN 600001 WHEN max(0, OLD.received_ms - OLD.requested_ms) < 1800001 THEN 1200001 WHEN max(0, OLD.received_ms - OLD.requested_ms) < 3600001 THEN 1800001 WHEN max(0, OLD.received_ms - OLD.requested_ms) < 7200001 THEN 3600001 ELSE 7200001 END, -1, -1 * max(0, OLD.received_ms - OLD.requested_ms) FROM job WHERE id = OLD.job_id AND OLD.worker_id IS NOT NULL AND OLD.requested_ms IS NOT NULL ON CONFLICT (dataset_id, least_ms) DO UPDATE SET n = n + excluded.n, sum_ms = sum_ms + excluded.sum_ms; END""",
     """CREATE TRIGGER failure_deleted AFTER DELETE ON failure BEGIN INSERT INTO worker_minute SELECT OLD.worker_id, OLD.at_ms / 60000, 0, -1 WHERE OLD.worker_id IS NOT NULL ON CONFLICT (worker_id, minute) DO UPDATE SET bodies = bodies + excluded.bodies, failed = failed + excluded.failed; UPDATE failure_group SET attempts = attempts - 1 WHERE id = OLD.group_id; END""",
 )
 
@@ -228,6 +228,10 @@ def upgrade() -> None:
         sa.Column("part", sa.Integer(), nullable=True),
         sa.Column("whole", sa.Integer(), nullable=True),
         sa.Column("message", sa.Text(), nullable=False),
+        sa.Column("told_since_ms", sa.Integer(), nullable=True),
+        sa.Column("tell_due_ms", sa.Integer(), nullable=True),
+        sa.Column("tell_tries", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("tell_error", sa.Text(), nullable=True),
         sa.CheckConstraint("state IN ('open', 'acknowledged', 'cleared')", name="alarm_state"),
         sa.ForeignKeyConstraint(
             ["dataset_id"],
@@ -298,6 +302,19 @@ def upgrade() -> None:
         sqlite_strict=True,
     )
     op.create_index("failure_group_latest", "failure_group", ["dataset_id", "last_ms"], unique=False)
+    op.create_table(
+        "latency",
+        sa.Column("dataset_id", sa.Integer(), nullable=False),
+        sa.Column("least_ms", sa.Integer(), nullable=False),
+        sa.Column("n", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("sum_ms", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["dataset_id"],
+            ["dataset.id"],
+        ),
+        sa.PrimaryKeyConstraint("dataset_id", "least_ms"),
+        sqlite_strict=True,
+    )
     op.create_table(
         "reasoning_length",
         sa.Column("dataset_id", sa.Integer(), nullable=False),

@@ -25,7 +25,7 @@ SMALL = {
     "candidates", "leased",  # bounded parts: what a list searches for one page, what workers hold
 }  # fmt: skip
 KEYED = {  # read by a key alone
-    "endpoint_health", "bucket", "event", "failure_group", "triage", "reasoning_length", "worker_minute",
+    "endpoint_health", "bucket", "event", "failure_group", "triage", "reasoning_length", "latency", "worker_minute",
 }  # fmt: skip
 
 # Partial indexes: each holds the jobs of one state only.

@@ -46,14 +46,13 @@ def demo(
 async def _demo(folder: Path, shared: cli_context.Globals, *, stays: bool) -> Exit:
     from app.store.store import open_store
     from worker.demo.run import DATASETS, DemoSettings, dashboard, import_prompts, run_demo
-    from worker.log import Log
 
     here = folder / time.strftime("run-%Y%m%d-%H%M%S")
     here.mkdir(parents=True)
     cli_context.say(
         f"130 prompts of {', '.join(DATASETS)} are asked of a simulated server (no GPU, invented answers).\n"
     )
-    log = Log(shared.log_format == "json", quiet=shared.verbosity <= 0)
+    log = cli_context.log_of(shared, quiet=shared.verbosity <= 0)
     settings = DemoSettings(here, live_progress=shared.live_progress)
     await import_prompts(settings.store)
     async with open_store(str(settings.store)) as store, dashboard(store, _tell):

@@ -57,7 +57,7 @@ async def _look(db: str, endpoints: list[Endpoint], *, as_json: bool) -> list[Ch
     from worker.doctor import examine
 
     checks = []
-    async for check in examine(db, endpoints):
+    async for check in examine(db, endpoints, named=db != cli_context.DEFAULT_DB):
         checks.append(check)
         if not as_json:
             todo = f". To do: {check.todo}" if check.todo else ""

@@ -1,5 +1,6 @@
 """`thinkledger serve`: the dashboard of a store, on this machine."""
 
+import logging
 import os
 import re
 from pathlib import Path
@@ -61,16 +62,21 @@ def serve(
 
     async def command() -> Exit:
         with importing():
+            from app.gates.webhook import webhook_of
             from app.store.store import open_store
             from app.web.serving import Address, Serving, refuse_open
             from app.web.serving import serve as serve_store
+            from worker.log import Records
 
         address = Address(host, port, uds)
         refuse_open(address, None if no_auth else "one will be there")
         async with open_store(settings.db) as store:
             token = None if no_auth else _token(store.place.path, token_file)
             names = frozenset(name.lower() for name in allowed_host or ())
-            asked = Serving(address, token, names, origins, root, read_only, backup_ms)
+            webhook = webhook_of(os.environ)
+            log = cli_context.log_of(settings, token, *(() if webhook is None else webhook.secrets))
+            logging.getLogger().addHandler(Records(log))
+            asked = Serving(address, token, names, origins, root, read_only, backup_ms, webhook, log.listener())
             _warn(asked)
             return await serve_store(store, asked, lambda running: _ready(running, address, open_browser=open_browser))
 

@@ -128,9 +128,10 @@ def start(
     largest = at_least("--max-body", max_body, size(max_body), 2**10, "no answer fits into less than 1KiB")
     make_room(concurrency, len(endpoint))
     with importing():
-        from worker.log import Log
+        from app.gates.webhook import webhook_of
         from worker.supervisor import WorkerSettings, run_worker
 
+    webhook = webhook_of(os.environ)
     settings = WorkerSettings(
         db=shared.db,
         endpoints=tuple(endpoint),
@@ -157,6 +158,7 @@ def start(
         grace_s=seconds(grace),
         spool_after_s=seconds(spool_after),
         backup_ms=backup_age_ms(backup_age),
+        webhook=webhook,
     )
-    log = Log(shared.log_format == "json", shared.verbosity < 0, (key,) if key else ())
+    log = cli_context.log_of(shared, key, *(() if webhook is None else webhook.secrets))
     cli_context.run(lambda: run_worker(settings, log))

@@ -7,19 +7,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.model.errors import UsageError
+from app.model.exits import Exit
 from worker import cli_context, layout
 from worker.importing import importing
 
 if TYPE_CHECKING:
     from app.progress.overview import Alarm, DatasetProgress, OpenWorker, Overview, Pace, Tally
+    from app.store.store import Store
 
 WATCH_SECONDS = 2.0
 _CLEAR = "\x1b[H\x1b[2J"
 _RED = "\x1b[31m{}\x1b[0m"
 
 
+HELP = """Show how far each dataset is: progress, capture, rate, ETA, holds and workers.
+
+With --check one line for each thing that needs a person, and an exit code for monitoring: 0 nothing, 8 a damaged store
+or sums that differ, 7 reasoning lost or a dataset held for it, 9 disk, 5 server, worker or evaluation, 6 the rest.
+Example: thinkledger status --check || notify "thinkledger needs you"
+"""
+
+
 def register(app: typer.Typer) -> None:
-    app.command("status", help="Show how far each dataset is: progress, capture, rate, ETA, holds and workers.")(status)
+    app.command("status", help=HELP)(status)
 
 
 def status(
@@ -27,24 +38,55 @@ def status(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One dataset; all without it.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Show it again every two seconds until interrupted.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="For monitoring: exit by the worst that stands.")] = False,
 ) -> None:
     """Print the Overview once, or again and again."""
     settings = cli_context.context(ctx)
+    if check and watch:
+        raise UsageError("--check and --watch exclude each other.")
 
-    async def command() -> None:
+    async def command() -> Exit:
         with importing():
             from app.progress.gathering import overview
             from app.store.store import open_store
 
         async with open_store(settings.db) as store:
+            if check:
+                return await _check(store, name, as_json=as_json)
             await _show(await overview(store, name), as_json=as_json, clear=False)
             while watch:
                 import anyio
 
                 await anyio.sleep(WATCH_SECONDS)
                 await _show(await overview(store, name), as_json=as_json, clear=sys.stdout.isatty())
+        return Exit.DONE
 
     cli_context.run(command)
+
+
+async def _check(store: "Store", name: str | None, *, as_json: bool) -> Exit:
+    """What stands, one line each, and the code of the worst."""
+    from app.progress.alerts import evaluation_of
+    from app.progress.checking import exit_of, troubles
+    from app.progress.display import one_line
+    from app.progress.gathering import read_overview
+    from app.progress.statements_workers import evaluator
+
+    now_ms = store.now_ms()
+    async with store.snapshot() as reads:
+        evaluation = evaluation_of(await reads.first(evaluator()), now_ms)
+        found = await read_overview(reads, store, now_ms, name)
+    wrong = troubles(found, evaluation)
+    if as_json:
+        told = [{"exit": int(t.exit), "kind": t.kind, "dataset": t.dataset, "message": t.message} for t in wrong]
+        cli_context.put_json({"as_of": found.as_of_ms, "seq": found.seq, "exit": int(exit_of(wrong)), "data": told})
+    else:
+        for one in wrong:
+            about = f" {one.dataset}" if one.dataset else ""
+            cli_context.put(one_line(f"{one.exit.name.lower()} {one.kind}{about}: {one.message}"))
+        if not wrong:
+            cli_context.put("ok")
+    return exit_of(wrong)
 
 
 async def _show(overview: "Overview", *, as_json: bool, clear: bool) -> None:
@@ -74,6 +116,8 @@ def lines(overview: "Overview", red: str = "{}", width: int | None = None) -> It
     yield ""
     for alarm in overview.warnings:
         yield from map(red.format, layout.sentence(_alarm(alarm), width, indent="  "))
+    if (unsent := wording.webhook(overview.untold)) is not None:
+        yield from map(red.format, layout.sentence(one_line(unsent), width, indent="  "))
     for told in wording.spool(overview.spool):
         yield from map(red.format, layout.facts([one_line(told)], width, "spool    ", "  "))
     yield from layout.facts([wording.workers(overview.workers)], width, "workers  ", "  ")

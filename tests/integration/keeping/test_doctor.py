@@ -90,8 +90,20 @@ def test_a_page_of_garbage_is_exit_8(product: Product) -> None:
     assert [check["level"] for name, check in checks.items() if name in ("integrity", "store")][-1] == "fail"
 
 
-def test_a_missing_store_is_exit_3(product: Product) -> None:
-    checks = examined(product, code=3)
+def test_a_fresh_machine_without_a_store_is_well(product: Product) -> None:
+    checks = examined(product)
+    assert {check["level"] for check in checks.values()} == {"ok"}
+    assert "none yet at" in checks["store"]["says"]
+    assert os.listdir(product.folder) == []  # noqa: PTH208 - nothing at all
+
+
+def test_a_wal_without_its_store_is_no_fresh_machine(product: Product) -> None:
+    product.db.with_name(product.db.name + "-wal").write_bytes(b"x" * 100)
+    assert examined(product, code=3)["store"]["level"] == "fail"
+
+
+def test_a_store_that_is_named_and_missing_is_exit_3(product: Product) -> None:
+    checks = examined(product, "--db", "other.db", code=3)
     assert "`thinkledger import NAME FILE` makes one" in checks["store"]["says"]
     assert not Path(product.db).exists()
     assert os.listdir(product.folder) == []  # noqa: PTH208 - nothing at all

@@ -77,6 +77,8 @@ SEEDED = {
         "UPDATE reasoning_length SET n = n - 1 WHERE dataset_id = 1 AND least = 1",
         "first: the bin of reasoning lengths from 1 on says",
     ),
+    "bin_of_latencies": ("UPDATE latency SET n = n + 1", "bin of latencies from 1,001 ms on says"),
+    "sum_of_latencies": ("UPDATE latency SET sum_ms = 0", "bin of latencies from 1,001 ms on in milliseconds says 0"),
     "failure_group": ("UPDATE failure_group SET attempts = 9", "first: the failures by rejected ("),
     "worker_minute": ("UPDATE worker_minute SET bodies = 99", "of worker 1, bodies, says 99, and"),
     "worker_minute_gone": ("DELETE FROM worker_minute", "of worker 1, bodies, says 0, and 6 are there"),

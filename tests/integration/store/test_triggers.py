@@ -200,3 +200,23 @@ def test_what_a_worker_brings_is_counted_by_the_minute(opened: Any) -> None:
     found = opened.execute("SELECT worker_id, minute, bodies, failed FROM worker_minute").fetchall()
     assert [tuple(row) for row in found] == [(1, 0, 2, 0), (1, 1, 1, 1)]
     opened.execute("ROLLBACK")
+
+
+def test_how_long_bodies_of_workers_took_is_counted_by_dataset(opened: Any) -> None:
+    opened.execute("BEGIN")
+    _apply(opened, Change(1, JobState.READY, Verdict.MISSING, 1, None, 0))
+    took = [(1, 0, 1000), (1, 0, 1001), (1, 500, 0), (1, None, 9), (None, 0, 9), (1, 0, 7_200_001)]
+    for attempt, (worker, requested_ms, received_ms) in enumerate(took, 1):
+        opened.execute(
+            "INSERT INTO response (job_id, attempt, worker_id, requested_ms, received_ms, raw_bytes, raw_sha256, raw)"
+            " VALUES (1, ?, ?, ?, ?, 0, '', x'')",
+            (attempt, worker, requested_ms, received_ms),
+        )
+    kept = "SELECT dataset_id, least_ms, n, sum_ms FROM latency WHERE n <> 0 OR sum_ms <> 0 ORDER BY least_ms"
+    found = [tuple(row) for row in opened.execute(kept).fetchall()]
+    assert found == [(2, 0, 2, 1000), (2, 1001, 1, 1001), (2, 7_200_001, 1, 7_200_001)]
+    opened.execute("DELETE FROM response WHERE attempt <> 2")
+    assert [tuple(row) for row in opened.execute(kept).fetchall()] == [(2, 1001, 1, 1001)]
+    opened.execute("DELETE FROM response")
+    assert opened.execute(kept).fetchall() == []
+    opened.execute("ROLLBACK")

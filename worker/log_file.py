@@ -1,0 +1,41 @@
+"""A log in a file of its own, which is set aside when it has grown."""
+
+import os
+from pathlib import Path
+
+MOST = 16 * 2**20  # bytes of one file
+KEPT = 4  # older ones: PATH.1 is the newest of them
+
+
+class LogFile:
+    """Appends lines. Each process has a file of its own: two would set it aside under each other."""
+
+    def __init__(self, path: Path, most: int = MOST) -> None:
+        self._path = path
+        self._most = most
+
+    def __call__(self, line: str) -> None:
+        """Append one line, opened anew each time: a file that was moved away by others is followed no further."""
+        data = line.encode(errors="backslashreplace")
+        if self._size() + len(data) > self._most:
+            self._set_aside()
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(descriptor, data)
+        finally:
+            os.close(descriptor)
+
+    def _size(self) -> int:
+        try:
+            return self._path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def _set_aside(self) -> None:
+        for number in range(KEPT, 0, -1):
+            older = self._numbered(number - 1) if number > 1 else self._path
+            if older.exists():
+                older.replace(self._numbered(number))
+
+    def _numbered(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}")
