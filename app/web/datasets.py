@@ -50,7 +50,7 @@ def _pages(site: Site) -> list[Any]:
         words = dataset_words(site, found)
         title = f"{words.row.percent} {name}"
         around = await frame(site, now, "Datasets", title, say=f"{name}: {words.row.progress} done", said=said(asked))
-        alerts = [alert for alert in attention(site, now) if alert.title.startswith(f"{name}: ")]
+        alerts = [alert for alert in attention(site, now) if alert.dataset == name]
         return show(request, "datasets/page.html", around, page=words, alerts=alerts, to=_addresses(site, name))
 
     return [listing, page]

@@ -94,6 +94,19 @@ def test_nothing_is_cut_on_any_screen(full: Dashboard, window: Opener, width: in
     assert wider == {}
 
 
+@pytest.mark.parametrize("width", [360, 1280])
+def test_many_alarms_leave_room_for_the_sums_and_open_on_demand(worst: Dashboard, window: Opener, width: int) -> None:
+    page = window(worst, viewport={"width": width, "height": 740}).open("/")
+    assert page.locator("#summary").bounding_box()["y"] < 740 / 2 + 200
+    for hidden in page.locator("#attention details p").all():
+        assert not hidden.is_visible()
+    page.click("#more-alerts-head")
+    last = page.locator("#more-alerts details").last
+    last.locator("summary").press("Enter")
+    assert "`thinkledger backup` copies and verifies the store" in last.inner_text().replace("\n", " ")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_on_a_small_screen_tables_become_cards(full: Dashboard, window: Opener) -> None:
     page = window(full, viewport={"width": 360, "height": 740}).open("/")
     assert page.evaluate("getComputedStyle(document.querySelector('#dataset-list tr')).display") == "block"
