@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from app.model.gates import AlarmKind
 from app.progress import wording
+from app.progress.eta import PERSON
 from app.progress.overview import Alarm, DatasetProgress, Hold, Overview
 from app.progress.present import present
 from app.web.marks import PAUSE
 from app.web.site import Site
 
-PERSON = "person"
 _MISMATCH, _HOLDS, _OTHERS, _PAUSED = 0, 1, 5, 6
 _RANKS = {
     AlarmKind.INTEGRITY: 2, AlarmKind.DISK_LOW: 3, AlarmKind.ENDPOINT_DOWN: 3, AlarmKind.STALLED: 4,

@@ -9,6 +9,7 @@ from app.progress.dataset_page import DatasetPage
 from app.progress.errors import CauseTotal, ErrorGroup
 from app.progress.eta import Word
 from app.progress.filters import Filter
+from app.progress.overview import Overview
 from app.progress.series import Span
 from app.progress.triage import TriageRow
 from app.progress.verdict_table import VerdictRow, VerdictTable
@@ -102,12 +103,12 @@ class DatasetWords:
     settings: str
 
 
-def dataset_words(site: Site, page: DatasetPage) -> DatasetWords:
+def dataset_words(site: Site, page: DatasetPage, now: Overview) -> DatasetWords:
     """The page of a dataset."""
     name, progress = page.progress.name, page.progress
     return DatasetWords(
         name=name,
-        row=dataset_row(site, progress),
+        row=dataset_row(site, progress, now),
         stalled=progress.pace.eta.word is Word.STALLED,
         held=bool(progress.holds),
         samples=f"{progress.samples:,} samples" + (f" x {progress.replicas}" if progress.replicas > 1 else ""),

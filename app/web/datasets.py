@@ -37,7 +37,7 @@ def _pages(site: Site) -> list[Any]:
         query(request)
         now = await overview(site.store)
         settings: dict[int, str] = {one.id: _settings(one) for one in await all_datasets(site.store)}
-        rows = [(dataset_row(site, one), one.samples, settings.get(one.id)) for one in now.datasets]
+        rows = [(dataset_row(site, one, now), one.samples, settings.get(one.id)) for one in now.datasets]
         around = await frame(site, now, "Datasets", "Datasets - Thinkledger")
         command = None if now.datasets else import_command(now.store_path)
         return show(request, "datasets/list.html", around, rows=rows, import_command=command)
@@ -47,7 +47,7 @@ def _pages(site: Site) -> list[Any]:
         asked = query(request, "span", SAID)
         found = await dataset_page(site.store, name, span=asked.word("span", Span) or Span.DAY)
         now = await overview(site.store)
-        words = dataset_words(site, found)
+        words = dataset_words(site, found, now)
         title = f"{words.row.percent} {name}"
         around = await frame(site, now, "Datasets", title, say=f"{name}: {words.row.progress} done", said=said(asked))
         alerts = [alert for alert in attention(site, now) if alert.dataset == name]

@@ -111,3 +111,18 @@ def test_an_alarm_that_is_over_says_when_it_ended(tmp_path: Path) -> None:
         page = _plain(running.ask("/alerts").body)
     assert "since 2026-02-02 02:40:00 UTC, over since 2026-02-02 02:50:00 UTC" in page
     assert "numbers of" not in page
+
+
+def test_the_capture_rate_is_never_better_than_its_alarms(opened: Dashboard) -> None:
+    page = opened.ask("/").body
+    summary = page[page.index('id="summary"') : page.index('class="counts"')]
+    assert '<dd class="value bad"><span aria-hidden="true">!</span> 92.1 %</dd>' in summary
+    assert "35/38, held" in summary
+    rows = re.sub(r"\s+", " ", page[page.index('id="dataset-list"') :])
+    sign = '<span aria-hidden="true">!</span>'
+    assert f'strong warn">{sign} 97.2 %</span> <span class="note">35/36, alarm open<' in rows
+    assert f'strong bad">{sign} 0.0 %</span> <span class="note">0/2, held<' in rows
+    for path in ("/datasets/slow", "/datasets"):
+        shown = opened.ask(path).body
+        assert re.search(r'warn"><span aria-hidden="true">!</span> 97.2 %<', shown), path
+        assert "35/36, alarm open" in shown, path
