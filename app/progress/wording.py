@@ -7,7 +7,7 @@ from app.gates.health import AskedEndpoint, Endpoints, Reach
 from app.model.states import JobState
 from app.progress.eta import Eta, Word
 from app.progress.overview import Liveness, Need, Pace, Tally, Workers
-from app.progress.rates import LEAST_COMPLETIONS, LEAST_SPAN_MS, MINUTE_MS, Rate
+from app.progress.rates import HISTORY_MS, LEAST_COMPLETIONS, LEAST_SPAN_MS, MINUTE_MS, Rate
 from app.spool.looking import FileState, SpoolState, answers_wait
 
 _HOUR = 60
@@ -73,6 +73,33 @@ def pace_tokens(found: Pace) -> str:
 def pace(found: Pace) -> str:
     """Rate and tokens in one phrase."""
     return f"{pace_per_hour(found)}  {pace_tokens(found)}".rstrip()
+
+
+def rate_note(found: Pace) -> str:
+    """Of what the rate is measured, or what it still waits for."""
+    rate = found.rate
+    if not moves(found):
+        return "nothing is asked now"
+    if rate.known:
+        return f"{rate.completions:,} answers in the last {duration(rate.span_ms)}"
+    return (
+        f"told from {LEAST_COMPLETIONS} answers and {duration(LEAST_SPAN_MS)} after a start or resume on; "
+        f"so far {rate.completions:,} in {duration(rate.span_ms)}"
+    )
+
+
+def eta_note(found: Pace, remaining: int) -> str:
+    """What an ETA speaks of, and what it is reckoned from."""
+    to_go = f"{remaining:,} jobs to go"
+    match found.eta.word:
+        case None:
+            return f"{to_go}, at the slow and the fast pace of the last {duration(HISTORY_MS)}"
+        case Word.MEASURING:
+            return f"{to_go}; told when the rate is"
+        case Word.STALLED:
+            return f"{to_go}; requests are open, and no answer came for long"
+        case _:
+            return to_go
 
 
 def states(tally: Tally) -> str:

@@ -106,10 +106,9 @@ def _figures(now: Overview) -> Iterator[Figure]:
     mark = capture_mark(total.capture, now)
     note = f"{_capture(total, mark)}, truncated {total.truncated}"
     yield Figure("Capture", total.capture.percent, note, mark)
-    rated = "last 15 min" if rate.known else wording.per_hour(rate)
-    yield Figure("Rate", wording.per_hour(rate) if rate.known else "-", rated)
-    yield Figure("Tokens", wording.tokens_per_second(rate), f"{total.tokens:,} so far")
-    yield Figure("ETA", wording.eta(now.pace.eta), f"{total.remaining:,} to go")
+    yield Figure("Rate", wording.pace_per_hour(now.pace) if rate.known else "-", wording.rate_note(now.pace))
+    yield Figure("Tokens", wording.pace_tokens(now.pace) or "-", f"{total.tokens:,} so far")
+    yield Figure("ETA", wording.eta(now.pace.eta), wording.eta_note(now.pace, total.remaining))
 
 
 def state_counts(site: Site, name: str, tally: Tally) -> tuple[Count, ...]:

@@ -61,6 +61,13 @@ def test_a_dataset_shows_its_failures_with_a_retry_for_each_cause(opened: Dashbo
     assert "2 jobs are chosen" in opened.ask(html.unescape(retry[1])).body
 
 
+def test_every_figure_says_what_it_speaks_of(opened: Dashboard) -> None:
+    page = opened.ask("/datasets/free").body
+    notes = re.findall(r'<dd class="note">([^<]*)</dd>', page)
+    assert notes == ["4/8 jobs of 8 samples", "3/4, low", "nothing is asked now", "2 jobs to go"]
+    assert '<dd class="note">2 jobs to go</dd>' in opened.ask("/").body
+
+
 def test_a_bar_of_the_histogram_leads_to_its_samples(opened: Dashboard) -> None:
     page = opened.ask("/datasets/free").body
     bar = re.search(r'<a href="([^"]+min_reasoning=\d+[^"]*)" aria-label="[^"]*: (\d+) answers"', page)

@@ -8,7 +8,7 @@ from app.model.verdicts import Verdict
 from app.progress import wording
 from app.progress.display import one_line, visible
 from app.progress.eta import Eta, Word
-from app.progress.overview import Liveness, Tally, liveness, sum_of
+from app.progress.overview import Liveness, Pace, Tally, liveness, sum_of
 from app.progress.rates import MINUTE_MS, Rate
 from app.progress.samples import Filter, Place
 
@@ -47,6 +47,26 @@ def test_measuring_says_what_is_missing() -> None:
     assert wording.per_hour(Rate(7, 10 * MINUTE_MS, 0)) == "measuring 7/20"
     assert wording.per_hour(Rate(70, 3 * MINUTE_MS, 0)) == "measuring 3/5 min"
     assert wording.per_hour(Rate(1200, 15 * MINUTE_MS, 0)) == "4,800 /h"
+
+
+MEASURING, KNOWN = Rate(7, 3 * MINUTE_MS, 0), Rate(1200, 15 * MINUTE_MS, 900)
+
+
+def test_beside_a_rate_stands_of_what_it_is_measured() -> None:
+    waits = "told from 20 answers and 5 min after a start or resume on; so far 7 in 3 min"
+    assert wording.rate_note(Pace(MEASURING, Eta(Word.MEASURING), 0)) == waits
+    assert wording.rate_note(Pace(KNOWN, Eta(None, DAY, DAY), 0)) == "1,200 answers in the last 15 min"
+    for word in (Word.PAUSED, Word.COMPLETE, Word.NO_WORKER, Word.STALLED):
+        assert wording.rate_note(Pace(KNOWN, Eta(word), 0)) == "nothing is asked now"
+
+
+def test_beside_an_eta_stands_what_is_to_go_and_how_it_is_reckoned() -> None:
+    known = Pace(KNOWN, Eta(None, DAY, 2 * DAY), 0)
+    assert wording.eta_note(known, 7100) == "7,100 jobs to go, at the slow and the fast pace of the last 2 h"
+    assert wording.eta_note(Pace(MEASURING, Eta(Word.MEASURING), 0), 60) == "60 jobs to go; told when the rate is"
+    assert wording.eta_note(Pace(MEASURING, Eta(Word.COMPLETE), 0), 0) == "0 jobs to go"
+    stalled = wording.eta_note(Pace(KNOWN, Eta(Word.STALLED), 0), 9)
+    assert stalled == "9 jobs to go; requests are open, and no answer came for long"
 
 
 def test_a_share_of_almost_all_is_not_shown_as_all() -> None:
