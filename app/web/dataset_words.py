@@ -105,8 +105,8 @@ class DatasetWords:
     settings: str
 
 
-def dataset_words(site: Site, page: DatasetPage, now: Overview) -> DatasetWords:
-    """The page of a dataset."""
+def dataset_words(site: Site, page: DatasetPage, now: Overview, span: Span | None) -> DatasetWords:
+    """The page of a dataset; `span` is what was chosen for its charts."""
     name, progress = page.progress.name, page.progress
     return DatasetWords(
         name=name,
@@ -117,7 +117,10 @@ def dataset_words(site: Site, page: DatasetPage, now: Overview) -> DatasetWords:
         rate=_rate(progress.pace),
         eta=wording.eta_note(progress.pace, progress.tally.remaining),
         exclusions=exclusions(page.verdicts),
-        spans=tuple(Link(span, site.dataset_url(name, "", span=span), span is page.series.span) for span in Span),
+        spans=(
+            Link("whole run", site.dataset_url(name), span is None),
+            *(Link(one, site.dataset_url(name, "", span=one), one is span) for one in Span),
+        ),
         charts=(charts.throughput(page.series), charts.capture(page.series)),
         events=tuple(charts.event_rows(page.series)),
         histogram=charts.histogram(site, name, page.histogram),

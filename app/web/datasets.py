@@ -45,9 +45,10 @@ def _pages(site: Site) -> list[Any]:
     @get(PATH)
     async def page(request: Asked, name: str) -> Answer:
         asked = query(request, "span", SAID)
-        found = await dataset_page(site.store, name, span=asked.word("span", Span) or Span.DAY)
+        span = asked.word("span", Span)
+        found = await dataset_page(site.store, name, span=span)
         now = await overview(site.store)
-        words = dataset_words(site, found, now)
+        words = dataset_words(site, found, now, span)
         title = f"{words.row.percent} {name}"
         around = await frame(site, now, "Datasets", title, say=f"{name}: {words.row.progress} done", said=said(asked))
         alerts = [alert for alert in attention(site, now) if alert.dataset == name]
@@ -78,12 +79,12 @@ def _twins(site: Site) -> list[Any]:
 
     @get(f"/api/v1{PATH}")
     async def one(request: Asked, name: str) -> Answer:
-        found = await dataset_page(site.store, name, span=query(request, "span").word("span", Span) or Span.DAY)
+        found = await dataset_page(site.store, name, span=query(request, "span").word("span", Span))
         return json_response({"data": twins.dataset_json(found), "as_of": found.as_of_ms, "seq": found.seq})
 
     @get(f"/api/v1{PATH}/series")
     async def series(request: Asked, name: str) -> Answer:
-        span = query(request, "span").word("span", Span) or Span.DAY
+        span = query(request, "span").word("span", Span)
         data = twins.series_json(await series_of(site.store, name, span))
         return json_response({"data": data, "as_of": site.store.now_ms(), "seq": await site.store.seq()})
 
