@@ -170,6 +170,22 @@ def test_next_and_previous_stay_within_the_filter(full: Dashboard, window: Opene
     page.wait_for_url("**/samples/s4?verdict=split_from_content")
 
 
+def test_filters_are_folded_on_a_phone_and_stand_open_where_there_is_room(full: Dashboard, window: Opener) -> None:
+    page = window(full, viewport={"width": 360, "height": 740}).open("/datasets/B1_glaive/samples")
+    assert not page.is_visible("select[name=state]")
+    page.click("#more-filters summary")
+    page.select_option("select[name=state]", "done")
+    page.fill("input[name=since]", "2020-01-01T00:00")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**state=done**since=2020-01-01T00%3A00**")
+    assert page.is_visible("select[name=state]")
+    assert page.input_value("input[name=since]") == "2020-01-01T00:00"
+    assert page.locator("[data-line]").count() == 37
+    wide = window(full).open("/datasets/B1_glaive/samples")
+    assert wide.is_visible("select[name=state]")
+    assert not wide.is_visible("#more-filters summary")
+
+
 def test_no_stored_text_is_obeyed_anywhere(attacked: Dashboard, window: Opener) -> None:
     view = window(attacked)
     page = view.open("/datasets/attack/samples?sort=order")
