@@ -103,8 +103,20 @@ def test_many_alarms_leave_room_for_the_sums_and_open_on_demand(worst: Dashboard
     page.click("#more-alerts-head")
     last = page.locator("#more-alerts details").last
     last.locator("summary").press("Enter")
-    assert "`thinkledger backup` copies and verifies the store" in last.inner_text().replace("\n", " ")
+    assert "thinkledger backup copies and verifies the store" in last.inner_text().replace("\n", " ")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_no_name_of_an_option_is_broken(worst: Dashboard, full: Dashboard, window: Opener) -> None:
+    lines = "[...document.querySelectorAll('.option')].map((one) => one.getClientRects().length)"
+    for width in (360, 420, 700, 1280):
+        for running, path in ((worst, "/"), (worst, "/alerts"), (full, "/alerts")):
+            page = window(running, viewport={"width": width, "height": 740}).open(path)
+            _open_all(page)
+            found = page.evaluate(lines)
+            assert set(found) == {1}, (width, path)
+            assert len(found) >= 2
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_on_a_small_screen_tables_become_cards(full: Dashboard, window: Opener) -> None:
