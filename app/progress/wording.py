@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Protocol
 
 from app.gates.health import AskedEndpoint, Endpoints, Reach
 from app.model.states import JobState
 from app.progress.eta import Eta, Word
-from app.progress.overview import Liveness, Need, Pace, Tally, Workers
+from app.progress.overview import Liveness, Need, Pace, Tally
 from app.progress.rates import HISTORY_MS, LEAST_COMPLETIONS, LEAST_SPAN_MS, MINUTE_MS, Rate
 from app.spool.looking import FileState, SpoolState, answers_wait
 
@@ -113,9 +114,16 @@ def mismatch(tally: Tally) -> str | None:
     return tally.sums.mismatch
 
 
-def workers(found: Workers) -> str:
-    """`2 live, 0 late, 3 stopped, 1 dead`."""
-    return ", ".join(f"{found.count(liveness)} {liveness}" for liveness in Liveness)
+class Counted(Protocol):
+    """Workers that can be counted by liveness."""
+
+    def count(self, liveness: Liveness) -> int: ...
+
+
+def workers(found: Counted) -> str:
+    """`2 live, 0 late, 3 stopped, 1 dead`; those that are gone only where there are some: they are soon called dead."""
+    counts = [(found.count(liveness), liveness) for liveness in Liveness]
+    return ", ".join(f"{count} {liveness}" for count, liveness in counts if count or liveness is not Liveness.GONE)
 
 
 def endpoints(found: Endpoints) -> str:

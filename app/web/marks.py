@@ -38,6 +38,7 @@ _JOB = {
 _LIVENESS = {
     Liveness.LIVE: Mark("good", _DISC, "live"),
     Liveness.LATE: Mark("warn", _HALF, "late"),
+    Liveness.GONE: Mark("bad", _CROSS, "gone"),
     Liveness.STOPPED: Mark("quiet", _CIRCLE, "stopped"),
     Liveness.DEAD: Mark("bad", _CROSS, "dead"),
 }

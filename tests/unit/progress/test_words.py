@@ -105,6 +105,9 @@ def test_a_worker_is_late_after_two_heartbeats_and_dead_after_its_time_to_live()
     now = 1_000_000
     seen = [liveness("live", now - silent, 60_000, now) for silent in (0, 30_000, 30_001, 60_000, 60_001)]
     assert seen == [Liveness.LIVE, Liveness.LIVE, Liveness.LATE, Liveness.LATE, Liveness.DEAD]
+    for silent in (0, 30_001, 60_001):
+        assert liveness("live", now - silent, 60_000, now, gone=True) is Liveness.GONE
+    assert liveness("dead", now, 60_000, now, gone=True) is Liveness.DEAD
     assert liveness("stopped", 0, 60_000, now) is Liveness.STOPPED
     assert liveness("dead", now, 60_000, now) is Liveness.DEAD
 
