@@ -80,11 +80,11 @@ def rate_note(found: Pace) -> str:
     """Of what the rate is measured, or what it still waits for."""
     rate = found.rate
     if not moves(found):
-        return "nothing is asked now"
+        return "no answer comes now" if found.eta.word is Word.STALLED else "nothing is asked now"
     if rate.known:
         return f"{rate.completions:,} answers in the last {duration(rate.span_ms)}"
     return (
-        f"told from {LEAST_COMPLETIONS} answers and {duration(LEAST_SPAN_MS)} after a start or resume on; "
+        f"known after {LEAST_COMPLETIONS} answers and {duration(LEAST_SPAN_MS)} of running; "
         f"so far {rate.completions:,} in {duration(rate.span_ms)}"
     )
 
@@ -96,7 +96,7 @@ def eta_note(found: Pace, remaining: int) -> str:
         case None:
             return f"{to_go}, at the slow and the fast pace of the last {duration(HISTORY_MS)}"
         case Word.MEASURING:
-            return f"{to_go}; told when the rate is"
+            return f"{to_go}; known when the rate is"
         case Word.STALLED:
             return f"{to_go}; requests are open, and no answer came for long"
         case _:

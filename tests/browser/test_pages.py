@@ -83,6 +83,13 @@ def test_nothing_is_cut_where_names_are_long_and_all_is_wrong(worst: Dashboard, 
     assert wider == {}
 
 
+def test_no_table_of_a_dataset_hides_a_column_on_a_phone(full: Dashboard, worst: Dashboard, window: Opener) -> None:
+    wider = "[...document.querySelectorAll('.scroll.whole')].map((one) => one.scrollWidth - one.clientWidth)"
+    for running, path in ((full, "/datasets/B1_glaive"), (worst, _LONGEST)):
+        page = window(running, viewport={"width": 360, "height": 740}).open(path)
+        assert page.evaluate(wider) == [0, 0, 0], path
+
+
 @pytest.mark.parametrize("width", [360, 700, 780, 1000, 1120])
 def test_nothing_is_cut_on_any_screen(full: Dashboard, window: Opener, width: int) -> None:
     view = window(full, viewport={"width": width, "height": 740})

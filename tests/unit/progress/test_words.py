@@ -53,17 +53,18 @@ MEASURING, KNOWN = Rate(7, 3 * MINUTE_MS, 0), Rate(1200, 15 * MINUTE_MS, 900)
 
 
 def test_beside_a_rate_stands_of_what_it_is_measured() -> None:
-    waits = "told from 20 answers and 5 min after a start or resume on; so far 7 in 3 min"
+    waits = "known after 20 answers and 5 min of running; so far 7 in 3 min"
     assert wording.rate_note(Pace(MEASURING, Eta(Word.MEASURING), 0)) == waits
     assert wording.rate_note(Pace(KNOWN, Eta(None, DAY, DAY), 0)) == "1,200 answers in the last 15 min"
-    for word in (Word.PAUSED, Word.COMPLETE, Word.NO_WORKER, Word.STALLED):
+    assert wording.rate_note(Pace(KNOWN, Eta(Word.STALLED), 0)) == "no answer comes now"
+    for word in (Word.PAUSED, Word.COMPLETE, Word.NO_WORKER):
         assert wording.rate_note(Pace(KNOWN, Eta(word), 0)) == "nothing is asked now"
 
 
 def test_beside_an_eta_stands_what_is_to_go_and_how_it_is_reckoned() -> None:
     known = Pace(KNOWN, Eta(None, DAY, 2 * DAY), 0)
     assert wording.eta_note(known, 7100) == "7,100 jobs to go, at the slow and the fast pace of the last 2 h"
-    assert wording.eta_note(Pace(MEASURING, Eta(Word.MEASURING), 0), 60) == "60 jobs to go; told when the rate is"
+    assert wording.eta_note(Pace(MEASURING, Eta(Word.MEASURING), 0), 60) == "60 jobs to go; known when the rate is"
     assert wording.eta_note(Pace(MEASURING, Eta(Word.COMPLETE), 0), 0) == "0 jobs to go"
     stalled = wording.eta_note(Pace(KNOWN, Eta(Word.STALLED), 0), 9)
     assert stalled == "9 jobs to go; requests are open, and no answer came for long"
