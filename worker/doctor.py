@@ -239,7 +239,7 @@ def _backup(now: Overview, facts: StoreFacts) -> Check:
 
 def _workers(now: Overview) -> Check:
     says = wording.workers(now.workers)
-    gone = [worker for worker in now.workers.open if worker.liveness in (Liveness.DEAD, Liveness.LATE)]
+    gone = [worker for worker in now.workers.open if worker.liveness is not Liveness.LIVE]
     if gone:
         names = ", ".join(worker.name for worker in gone)
         todo = "start a worker: it takes back what they held; on this machine nothing waits for a time-out"

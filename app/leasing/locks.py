@@ -9,7 +9,7 @@ import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +113,29 @@ def _is_held(path: Path) -> bool:
         return True
     finally:
         os.close(descriptor)
+    return False
+
+
+def gone(folder: Path, uuids: Iterable[str]) -> frozenset[str]:
+    """Those workers of whom it is certain that their process has ended: their lock files are there, held by nobody."""
+    return frozenset(uuid for uuid in uuids if _is_left(folder / uuid))
+
+
+def _is_left(path: Path) -> bool:
+    """A file that cannot be opened tells nothing, and neither does one where locks keep nobody out."""
+    try:
+        with path.open("rb") as looks, path.open("rb") as tests:
+            fcntl.flock(looks, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return _keeps_out(tests.fileno())
+    except (BlockingIOError, FileNotFoundError, PermissionError):
+        return False
+
+
+def _keeps_out(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
     return False
 
 

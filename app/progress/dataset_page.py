@@ -49,8 +49,8 @@ class Counts:
     errors: Errors
 
 
-async def dataset_page(store: Store, name: str, listing: Listing = EVERYTHING, span: Span = Span.DAY) -> DatasetPage:
-    """The whole page of a dataset, with one page of its samples."""
+async def dataset_page(store: Store, name: str, listing: Listing = EVERYTHING, span: Span | None = None) -> DatasetPage:
+    """The whole page of a dataset, with one page of its samples; without a span its charts show the whole run."""
     now_ms = store.now_ms()
     async with store.snapshot() as reads:
         counts = await _counts(reads, store, name, now_ms)

@@ -10,6 +10,7 @@ from app.model.lease import Cause
 from app.model.loss_flags import LossFlag
 from app.model.states import JobState
 from app.model.verdicts import Verdict
+from app.progress.times import moment_ms
 
 PER_PAGE, MOST = 50, 500
 _LARGEST = 2**63 - 1
@@ -126,9 +127,10 @@ class Filter:
         return {name: str(value) for name, value in said.items() if value is not None}
 
 
-_NUMBERS = ("min_reasoning", "max_reasoning", "attempt_gt", "since", "until", "worker")
+_NUMBERS = ("min_reasoning", "max_reasoning", "attempt_gt", "worker")
+_TIMES = ("since", "until")
 _TEXTS = ("state", "verdict", "finish", "cause", "found", "flag", "q")
-KEYS = (*_TEXTS, *_NUMBERS, "sort", "after", "per")
+KEYS = (*_TEXTS, *_NUMBERS, *_TIMES, "sort", "after", "per")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,7 @@ def parse(words: Mapping[str, str]) -> Listing:
         raise UsageError(f"There is no filter {unknown[0]!r}. Known: {', '.join(KEYS)}.")
     said = {name: value for name, value in words.items() if value != ""}  # an empty field of a form says nothing
     numbers = {name: number(name, said[name]) for name in _NUMBERS if name in said}
+    numbers |= {name: moment_ms(name, said[name]) for name in _TIMES if name in said}
     texts = {name: said[name] for name in _TEXTS if name in said}
     wanted = Filter(**texts, **numbers)  # type: ignore[arg-type]
     _refuse_unknown("sort", said.get("sort"), Sort)

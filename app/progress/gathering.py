@@ -9,6 +9,7 @@ from anyio import to_thread
 
 from app.gates.health import Endpoints, endpoints_in
 from app.gates.stalling import stalled
+from app.leasing import locks
 from app.model.errors import no_such_dataset
 from app.model.lease import Cause
 from app.model.states import JobState
@@ -20,7 +21,6 @@ from app.progress.overview import (
     Alarm,
     DatasetProgress,
     Hold,
-    Liveness,
     Need,
     OpenWorker,
     Overview,
@@ -75,10 +75,11 @@ async def _overview(store: Store, found: _Found, name: str | None) -> Overview:
     now_ms = found.now_ms
     if name is not None and all(row.name != name for row in found.datasets):
         raise no_such_dataset(name, sorted(row.name for row in found.datasets))
-    workers = _workers(found, now_ms)
+    gone = await to_thread.run_sync(locks.gone, store.place.workers, [row.uuid for row in found.open_workers])
+    workers = _workers(found, now_ms, gone)
     minutes = _minutes(found.minutes)
     holds = _holds(found.holds)
-    clock = _Clock(now_ms, _starts(found.starts), len(workers.open) - _dead(workers), found.stalled)
+    clock = _Clock(now_ms, _starts(found.starts), workers.working, found.stalled)
     datasets = tuple(
         _dataset(row, _counts(found.counters, row.id), minutes[row.id], holds[row.id], clock)
         for row in found.datasets
@@ -219,21 +220,17 @@ def _starts(rows: Iterable[Any]) -> dict[int | None, int]:
     return {None if row.kind == "worker_started" else row.dataset_id: row.at_ms for row in rows}
 
 
-def _workers(found: _Found, now_ms: int) -> Workers:
+def _workers(found: _Found, now_ms: int, gone: Collection[str]) -> Workers:
     closed = {row.state: row.n for row in found.closed_workers}
     return Workers(
         tuple(
             OpenWorker(
                 id=row.id, name=row.name, host=row.host, pid=row.pid, slots=row.slots, draining=row.state == "draining",
                 started_ms=row.started_ms, heartbeat_ms=row.heartbeat_ms,
-                liveness=liveness(row.state, row.heartbeat_ms, row.ttl_ms, now_ms),
+                liveness=liveness(row.state, row.heartbeat_ms, row.ttl_ms, now_ms, gone=row.uuid in gone),
             )
             for row in found.open_workers
         ),
         stopped=closed.get("stopped", 0),
         declared_dead=closed.get("dead", 0),
     )  # fmt: skip
-
-
-def _dead(workers: Workers) -> int:
-    return sum(worker.liveness is Liveness.DEAD for worker in workers.open)

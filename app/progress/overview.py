@@ -146,6 +146,7 @@ class Liveness(StrEnum):
 
     LIVE = "live"
     LATE = "late"  # no heartbeat for 30 seconds
+    GONE = "gone"  # its process has ended without a word: nobody holds its lock file
     STOPPED = "stopped"
     DEAD = "dead"  # declared so, or silent for its whole time to live
 
@@ -172,6 +173,11 @@ class Workers:
     open: tuple[OpenWorker, ...]
     stopped: int
     declared_dead: int
+
+    @property
+    def working(self) -> int:
+        """Those that are not known to have ended."""
+        return sum(worker.liveness in (Liveness.LIVE, Liveness.LATE) for worker in self.open)
 
     def count(self, liveness: Liveness) -> int:
         closed = {Liveness.STOPPED: self.stopped, Liveness.DEAD: self.declared_dead}
@@ -242,12 +248,16 @@ class Overview:
         return all(dataset.tally.adds_up for dataset in self.datasets)
 
 
-def liveness(state: str, heartbeat_ms: int, ttl_ms: int, now_ms: int) -> Liveness:
+def liveness(state: str, heartbeat_ms: int, ttl_ms: int, now_ms: int, *, gone: bool = False) -> Liveness:
     """For display only: whether a worker loses its leases is decided by its lock and its beats, never by this clock."""
     if state == "stopped":
         return Liveness.STOPPED
+    if state == "dead":
+        return Liveness.DEAD
+    if gone:
+        return Liveness.GONE
     silent_ms = now_ms - heartbeat_ms
-    if state == "dead" or silent_ms > ttl_ms:
+    if silent_ms > ttl_ms:
         return Liveness.DEAD
     return Liveness.LATE if silent_ms > LATE_AFTER_MS else Liveness.LIVE
 

@@ -20,23 +20,36 @@ MOMENTS = 100  # event lines of one chart
 class Span(StrEnum):
     """How far back a chart looks."""
 
-    TWO_HOURS = "2h"
+    TEN_MINUTES = "10min"
+    HOUR = "1h"
+    SIX_HOURS = "6h"
     DAY = "24h"
     WEEK = "7d"
     MONTH = "30d"
 
     @property
     def span_ms(self) -> int:
-        return _HOURS[self] * 60 * MINUTE_MS
+        return _MINUTES[self] * MINUTE_MS
 
     @property
     def step_ms(self) -> int:
-        """Five minutes, or longer where that would be more than 336 points."""
+        """A minute, or longer where that would be more than 336 points."""
         return _STEP_MINUTES[self] * MINUTE_MS
 
 
-_HOURS = {Span.TWO_HOURS: 2, Span.DAY: 24, Span.WEEK: 7 * 24, Span.MONTH: 30 * 24}
-_STEP_MINUTES = {Span.TWO_HOURS: 5, Span.DAY: 5, Span.WEEK: 30, Span.MONTH: 180}
+_HOUR = 60
+_MINUTES = {
+    Span.TEN_MINUTES: 10, Span.HOUR: _HOUR, Span.SIX_HOURS: 6 * _HOUR, Span.DAY: 24 * _HOUR, Span.WEEK: 7 * 24 * _HOUR,
+    Span.MONTH: 30 * 24 * _HOUR,
+}  # fmt: skip
+_STEP_MINUTES = {
+    Span.TEN_MINUTES: 1, Span.HOUR: 1, Span.SIX_HOURS: 5, Span.DAY: 5, Span.WEEK: 30, Span.MONTH: 180,
+}  # fmt: skip
+
+
+def fitting(age_ms: int) -> Span:
+    """The shortest span that a run of this age fits in; the longest one for those that are older."""
+    return next((span for span in Span if span.span_ms >= age_ms), Span.MONTH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +96,17 @@ def filled_steps(found: Sequence[Point], first_ms: int, now_ms: int, step_ms: in
     return tuple(by_start.get(start, Point(start)) for start in range(first_ms, now_ms + 1, step_ms))
 
 
-async def series_of(store: Store, name: str, span: Span = Span.DAY) -> Series:
-    """The series of a dataset."""
+async def series_of(store: Store, name: str, span: Span | None = None) -> Series:
+    """The series of a dataset; without a span, over its whole run."""
     async with store.snapshot() as reads:
         return await read_series(reads, await dataset_named(reads, name), store.now_ms(), span)
 
 
-async def read_series(reads: Reads, dataset: DatasetId, now_ms: int, span: Span) -> Series:
+async def read_series(reads: Reads, dataset: DatasetId, now_ms: int, span: Span | None = None) -> Series:
     """The same in a snapshot that is open."""
+    if span is None:
+        began = await reads.value(statements.first_minute(), {"dataset": dataset})
+        span = fitting(0 if began is None else now_ms - began * MINUTE_MS)
     step_ms = span.step_ms
     from_ms = (now_ms - span.span_ms) // step_ms * step_ms
     minutes = {"dataset": dataset, "minutes": step_ms // MINUTE_MS, "since": from_ms // MINUTE_MS}

@@ -138,7 +138,7 @@ def open_workers() -> Select[Any]:
     """Workers that have neither stopped nor been declared dead."""
     return (
         select(
-            WORKER.c.id, WORKER.c.name, WORKER.c.host, WORKER.c.pid, WORKER.c.slots, WORKER.c.state,
+            WORKER.c.id, WORKER.c.uuid, WORKER.c.name, WORKER.c.host, WORKER.c.pid, WORKER.c.slots, WORKER.c.state,
             WORKER.c.started_ms, WORKER.c.heartbeat_ms, WORKER.c.ttl_ms,
         )
         .where(WORKER.c.state.in_([literal_column("'live'"), literal_column("'draining'")]))

@@ -51,6 +51,12 @@ def steps() -> Select[Any]:
 
 
 @cache
+def first_minute() -> Select[Any]:
+    """The minute in which the first job of a dataset was finished; null where none was."""
+    return select(func.min(BUCKET.c.minute)).where(BUCKET.c.dataset_id == _DATASET)
+
+
+@cache
 def moments() -> Select[Any]:
     """The latest events that concern a dataset, or all of them, since a time."""
     return (

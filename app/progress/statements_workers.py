@@ -19,8 +19,8 @@ from app.store.tables import (
 _LIMIT = bindparam("limit", type_=Integer())
 _OPEN = WORKER.c.state.in_([literal_column("'live'"), literal_column("'draining'")])
 _WORKER = (
-    WORKER.c.id, WORKER.c.name, WORKER.c.host, WORKER.c.pid, WORKER.c.version, WORKER.c.slots, WORKER.c.state,
-    WORKER.c.started_ms, WORKER.c.heartbeat_ms, WORKER.c.ttl_ms, WORKER.c.stopped_ms,
+    WORKER.c.id, WORKER.c.uuid, WORKER.c.name, WORKER.c.host, WORKER.c.pid, WORKER.c.version, WORKER.c.slots,
+    WORKER.c.state, WORKER.c.started_ms, WORKER.c.heartbeat_ms, WORKER.c.ttl_ms, WORKER.c.stopped_ms,
 )  # fmt: skip
 
 

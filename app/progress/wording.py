@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from typing import Protocol
 
 from app.gates.health import AskedEndpoint, Endpoints, Reach
 from app.model.states import JobState
 from app.progress.eta import Eta, Word
-from app.progress.overview import Alarm, Liveness, Need, Pace, Tally, Workers
-from app.progress.rates import LEAST_COMPLETIONS, LEAST_SPAN_MS, MINUTE_MS, Rate
+from app.progress.overview import Alarm, Liveness, Need, Pace, Tally
+from app.progress.rates import HISTORY_MS, LEAST_COMPLETIONS, LEAST_SPAN_MS, MINUTE_MS, Rate
 from app.spool.looking import FileState, SpoolState, answers_wait
 
 _HOUR = 60
@@ -75,6 +76,33 @@ def pace(found: Pace) -> str:
     return f"{pace_per_hour(found)}  {pace_tokens(found)}".rstrip()
 
 
+def rate_note(found: Pace) -> str:
+    """Of what the rate is measured, or what it still waits for."""
+    rate = found.rate
+    if not moves(found):
+        return "no answer comes now" if found.eta.word is Word.STALLED else "nothing is asked now"
+    if rate.known:
+        return f"{rate.completions:,} answers in the last {duration(rate.span_ms)}"
+    return (
+        f"known after {LEAST_COMPLETIONS} answers and {duration(LEAST_SPAN_MS)} of running; "
+        f"so far {rate.completions:,} in {duration(rate.span_ms)}"
+    )
+
+
+def eta_note(found: Pace, remaining: int) -> str:
+    """What an ETA speaks of, and what it is reckoned from."""
+    to_go = f"{remaining:,} jobs to go"
+    match found.eta.word:
+        case None:
+            return f"{to_go}, at the slow and the fast pace of the last {duration(HISTORY_MS)}"
+        case Word.MEASURING:
+            return f"{to_go}; known when the rate is"
+        case Word.STALLED:
+            return f"{to_go}; requests are open, and no answer came for long"
+        case _:
+            return to_go
+
+
 def states(tally: Tally) -> str:
     """Every state and their sum beside the total."""
     each = "  ".join(f"{state} {tally.state(state):,}" for state in JobState)
@@ -96,9 +124,16 @@ def webhook(untold: Sequence[Alarm]) -> str | None:
     return f"The webhook fails: {which} could not be sent, tried {tries} in a row, the last time: {worst.tell_error}."
 
 
-def workers(found: Workers) -> str:
-    """`2 live, 0 late, 3 stopped, 1 dead`."""
-    return ", ".join(f"{found.count(liveness)} {liveness}" for liveness in Liveness)
+class Counted(Protocol):
+    """Workers that can be counted by liveness."""
+
+    def count(self, liveness: Liveness) -> int: ...
+
+
+def workers(found: Counted) -> str:
+    """`2 live, 0 late, 3 stopped, 1 dead`; those that are gone only where there are some: they are soon called dead."""
+    counts = [(found.count(liveness), liveness) for liveness in Liveness]
+    return ", ".join(f"{count} {liveness}" for count, liveness in counts if count or liveness is not Liveness.GONE)
 
 
 def endpoints(found: Endpoints) -> str:

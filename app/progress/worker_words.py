@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from app.progress import wording
 from app.progress.overview import Liveness
-from app.progress.workers import WorkerLine, WorkersPage
+from app.progress.workers import WorkerLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,3 @@ def worker_words(one: WorkerLine, now_ms: int) -> WorkerWords:
         heartbeat="on time" if one.liveness is Liveness.LIVE else late,
         started=wording.moment(one.started_ms),
     )
-
-
-def counts(found: WorkersPage) -> str:
-    """`2 live, 0 late, 3 stopped, 1 dead`"""
-    return ", ".join(f"{found.count(liveness)} {liveness}" for liveness in Liveness)

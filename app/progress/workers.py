@@ -2,11 +2,14 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from anyio import to_thread
+
 from app.gates.health import Endpoints, endpoints_in
+from app.leasing import locks
 from app.progress import rates
 from app.progress import statements as overview_statements
 from app.progress import statements_workers as statements
@@ -111,10 +114,11 @@ async def workers_page(store: Store) -> WorkersPage:
         counted = {row.state: row.n for row in await reads.rows(overview_statements.closed_workers())}
         held = {row.lease_worker: row for row in await reads.rows(statements.leases())}
         minutes = await _minutes(reads, now_ms)
+        gone = await to_thread.run_sync(locks.gone, store.place.workers, [row.uuid for row in opened])
         return WorkersPage(
             as_of_ms=now_ms,
             seq=int(await reads.value(overview_statements.seq())),
-            workers=tuple(_line(row, held.get(row.id), minutes[row.id], now_ms) for row in (*opened, *closed)),
+            workers=tuple(_line(row, held.get(row.id), minutes[row.id], now_ms, gone) for row in (*opened, *closed)),
             stopped=counted.get("stopped", 0),
             declared_dead=counted.get("dead", 0),
             leases=sum(row.n for row in held.values()),
@@ -132,10 +136,11 @@ async def _minutes(reads: Reads, now_ms: int) -> Mapping[int, Sequence[Minute]]:
     return found
 
 
-def _line(row: Any, held: Any, minutes: Sequence[Minute], now_ms: int) -> WorkerLine:
+def _line(row: Any, held: Any, minutes: Sequence[Minute], now_ms: int, gone: Collection[str]) -> WorkerLine:
     return WorkerLine(
         id=row.id, name=row.name, host=row.host, pid=row.pid, version=row.version,
-        liveness=liveness(row.state, row.heartbeat_ms, row.ttl_ms, now_ms), draining=row.state == "draining",
+        liveness=liveness(row.state, row.heartbeat_ms, row.ttl_ms, now_ms, gone=row.uuid in gone),
+        draining=row.state == "draining",
         slots=row.slots, leases=0 if held is None else held.n, oldest_lease_ms=None if held is None else held.oldest_ms,
         rate=rates.rate(minutes, now_ms, row.started_ms),
         failed_last_hour=rates.failed_within(minutes, now_ms, _HOUR_MS),

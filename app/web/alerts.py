@@ -11,6 +11,8 @@ from app.progress import wording
 from app.progress.alerts import AlarmLine, AlarmState, AlertsPage, Evaluation, alerts_page
 from app.progress.alerts_json import alerts_json
 from app.progress.gathering import overview
+from app.progress.overview import Overview
+from app.progress.present import present
 from app.web.actions import Outcome, action
 from app.web.answers import Answer, Asked, json_response
 from app.web.asking import Said, query
@@ -30,8 +32,8 @@ class AlarmRow:
     title: str
     message: str
     numbers: str
-    since: str
-    last: str
+    when: str
+    now: str  # the same numbers at present; empty where there are none
     advice: str
     evidence: str | None
     acknowledge: str | None
@@ -51,7 +53,8 @@ def routes(site: Site) -> list[Any]:
         around = await frame(site, now, "Alerts", "Alerts - Thinkledger", said=said(asked))
         return show(
             request, "alerts/page.html", around,
-            standing=[_row(site, one) for one in found.standing], cleared=[_row(site, one) for one in found.cleared],
+            standing=[_row(site, one, now) for one in found.standing],
+            cleared=[_row(site, one, now) for one in found.cleared],
             evaluation=evaluation(found.evaluation), stale=found.evaluation.stale,
             webhook=wording.webhook(now.untold),
         )  # fmt: skip
@@ -87,7 +90,9 @@ def evaluation(found: Evaluation) -> str:
     return f"What time triggers is evaluated by {found.by}."
 
 
-def _row(site: Site, one: AlarmLine) -> AlarmRow:
+def _row(site: Site, one: AlarmLine, now: Overview) -> AlarmRow:
+    over = one.state is AlarmState.CLEARED
+    last = "over since" if over else "numbers of"
     about = one.dataset or one.endpoint
     kind = one.kind.replace("_", " ")
     return AlarmRow(
@@ -96,8 +101,8 @@ def _row(site: Site, one: AlarmLine) -> AlarmRow:
         title=f"{about}: {kind}" if about else kind,
         message=one.message,
         numbers="" if one.numbers is None else f"{one.numbers} ({one.numbers.percent})",
-        since=wording.moment(one.since_ms),
-        last=wording.moment(one.last_ms),
+        when=f"since {wording.moment(one.since_ms)}, {last} {wording.moment(one.last_ms)}",
+        now="" if over else present(one.kind, one.dataset, now),
         advice=one.advice,
         evidence=_evidence(site, one),
         acknowledge=site.url(f"/alerts/{one.id}/acknowledge") if one.state is AlarmState.OPEN else None,

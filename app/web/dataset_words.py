@@ -9,6 +9,7 @@ from app.progress.dataset_page import DatasetPage
 from app.progress.errors import CauseTotal, ErrorGroup
 from app.progress.eta import Word
 from app.progress.filters import Filter
+from app.progress.overview import DatasetProgress, Overview, Pace
 from app.progress.series import Span
 from app.progress.triage import TriageRow
 from app.progress.verdict_table import VerdictRow, VerdictTable
@@ -86,7 +87,9 @@ class DatasetWords:
     row: DatasetRow
     stalled: bool
     held: bool
-    samples: str
+    done: str  # of how many samples, and how many answers each
+    rate: str  # of what it is measured
+    eta: str
     exclusions: str
     spans: tuple[Link, ...]
     charts: tuple[Chart, ...]
@@ -102,17 +105,22 @@ class DatasetWords:
     settings: str
 
 
-def dataset_words(site: Site, page: DatasetPage) -> DatasetWords:
-    """The page of a dataset."""
+def dataset_words(site: Site, page: DatasetPage, now: Overview, span: Span | None) -> DatasetWords:
+    """The page of a dataset; `span` is what was chosen for its charts."""
     name, progress = page.progress.name, page.progress
     return DatasetWords(
         name=name,
-        row=dataset_row(site, progress),
+        row=dataset_row(site, progress, now),
         stalled=progress.pace.eta.word is Word.STALLED,
         held=bool(progress.holds),
-        samples=f"{progress.samples:,} samples" + (f" x {progress.replicas}" if progress.replicas > 1 else ""),
+        done=_done(progress),
+        rate=_rate(progress.pace),
+        eta=wording.eta_note(progress.pace, progress.tally.remaining),
         exclusions=exclusions(page.verdicts),
-        spans=tuple(Link(span, site.dataset_url(name, "", span=span), span is page.series.span) for span in Span),
+        spans=(
+            Link("whole run", site.dataset_url(name), span is None),
+            *(Link(one, site.dataset_url(name, "", span=one), one is span) for one in Span),
+        ),
         charts=(charts.throughput(page.series), charts.capture(page.series)),
         events=tuple(charts.event_rows(page.series)),
         histogram=charts.histogram(site, name, page.histogram),
@@ -125,6 +133,16 @@ def dataset_words(site: Site, page: DatasetPage) -> DatasetWords:
         errors_left_out=f"{page.errors.groups_left_out:,} older groups" if page.errors.groups_left_out else None,
         settings=page.config,
     )
+
+
+def _done(progress: DatasetProgress) -> str:
+    each = f" x {progress.replicas} answers" if progress.replicas > 1 else ""
+    return f"{progress.tally.progress} jobs of {progress.samples:,} samples{each}"
+
+
+def _rate(pace: Pace) -> str:
+    tokens = wording.pace_tokens(pace)
+    return f"{tokens}; {wording.rate_note(pace)}" if tokens else wording.rate_note(pace)
 
 
 def exclusions(table: VerdictTable) -> str:

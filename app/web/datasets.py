@@ -37,7 +37,7 @@ def _pages(site: Site) -> list[Any]:
         query(request)
         now = await overview(site.store)
         settings: dict[int, str] = {one.id: _settings(one) for one in await all_datasets(site.store)}
-        rows = [(dataset_row(site, one), one.samples, settings.get(one.id)) for one in now.datasets]
+        rows = [(dataset_row(site, one, now), one.samples, settings.get(one.id)) for one in now.datasets]
         around = await frame(site, now, "Datasets", "Datasets - Thinkledger")
         command = None if now.datasets else import_command(now.store_path)
         return show(request, "datasets/list.html", around, rows=rows, import_command=command)
@@ -45,12 +45,13 @@ def _pages(site: Site) -> list[Any]:
     @get(PATH)
     async def page(request: Asked, name: str) -> Answer:
         asked = query(request, "span", SAID)
-        found = await dataset_page(site.store, name, span=asked.word("span", Span) or Span.DAY)
+        span = asked.word("span", Span)
+        found = await dataset_page(site.store, name, span=span)
         now = await overview(site.store)
-        words = dataset_words(site, found)
+        words = dataset_words(site, found, now, span)
         title = f"{words.row.percent} {name}"
         around = await frame(site, now, "Datasets", title, say=f"{name}: {words.row.progress} done", said=said(asked))
-        alerts = [alert for alert in attention(site, now) if alert.title.startswith(f"{name}: ")]
+        alerts = [alert for alert in attention(site, now) if alert.dataset == name]
         return show(request, "datasets/page.html", around, page=words, alerts=alerts, to=_addresses(site, name))
 
     return [listing, page]
@@ -78,12 +79,12 @@ def _twins(site: Site) -> list[Any]:
 
     @get(f"/api/v1{PATH}")
     async def one(request: Asked, name: str) -> Answer:
-        found = await dataset_page(site.store, name, span=query(request, "span").word("span", Span) or Span.DAY)
+        found = await dataset_page(site.store, name, span=query(request, "span").word("span", Span))
         return json_response({"data": twins.dataset_json(found), "as_of": found.as_of_ms, "seq": found.seq})
 
     @get(f"/api/v1{PATH}/series")
     async def series(request: Asked, name: str) -> Answer:
-        span = query(request, "span").word("span", Span) or Span.DAY
+        span = query(request, "span").word("span", Span)
         data = twins.series_json(await series_of(site.store, name, span))
         return json_response({"data": data, "as_of": site.store.now_ms(), "seq": await site.store.seq()})
 

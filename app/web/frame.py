@@ -1,7 +1,7 @@
 """What stands around every page: its title, the way to the others, and the facts of the store."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.progress import wording
 from app.progress.about import About, about
@@ -39,6 +39,14 @@ class Frame:
     said: str | None = None  # what an action came to
 
 
+@dataclass(frozen=True, slots=True)
+class Crumb:
+    """A link to what a page stands below."""
+
+    word: str
+    href: str
+
+
 _SECTIONS = (("o", "Overview", "/"), ("d", "Datasets", "/datasets"), ("w", "Workers", "/workers"),
              ("a", "Alerts", "/alerts"), ("e", "Exports", "/exports"))  # fmt: skip
 
@@ -69,6 +77,25 @@ async def frame(
 def bare_frame(site: Site, title: str) -> Frame:
     """The frame of a page that tells nothing about the store."""
     return Frame(site.root, title, "", "", (), None, (), "", False, site.door is not None, live=False)
+
+
+def error_frame(site: Site, title: str, path: str) -> Frame:
+    """The frame of a page that tells of an error at `path`: the way to all others, whether or not the store answers."""
+    here = _section_of(path)
+    sections = tuple(Section(key, word, site.url(to), to == here) for key, word, to in _SECTIONS)
+    return replace(bare_frame(site, title), sections=sections)
+
+
+def crumbs(site: Site, path: str) -> tuple[Crumb, ...]:
+    """The way back from a page at `path` that is not there: its section, and its dataset where it is a part of one."""
+    word, section = next(((word, to) for _, word, to in _SECTIONS if to == _section_of(path)), ("Overview", "/"))
+    back = (Crumb(word, site.url(section)),)
+    name, _, part = path.removeprefix("/datasets/").partition("/")
+    return (*back, Crumb(name, site.dataset_url(name))) if section == "/datasets" and name and part else back
+
+
+def _section_of(path: str) -> str:
+    return "/" + path.split("/")[1]
 
 
 def _note(word: str, now: Overview) -> str:

@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 
 from app.gates.health import AskedEndpoint, Endpoints, Reach
+from app.model.gates import AlarmKind
 from app.model.states import JobState
 from app.model.verdicts import CAPTURED, Fraction, Verdict
 from app.progress import wording
-from app.progress.eta import Word
-from app.progress.overview import DatasetProgress, Liveness, OpenWorker, Tally
+from app.progress.eta import PERSON, Word
+from app.progress.overview import DatasetProgress, Liveness, OpenWorker, Overview, Tally
 
 WARN_BELOW, ALARM_BELOW = 95, 80  # percent of captured answers
+_OF_CAPTURE = frozenset({AlarmKind.GATE, AlarmKind.CAPTURE_LOW, AlarmKind.LOST_ANY})
 
 _CHECK, _CROSS, _CIRCLE, _DISC = "\N{CHECK MARK}", "\N{BALLOT X}", "\N{WHITE CIRCLE}", "\N{BLACK CIRCLE}"
 _RUNS, PAUSE = "\N{BLACK RIGHT-POINTING TRIANGLE}", "\N{DOUBLE VERTICAL LINE}"
@@ -36,6 +38,7 @@ _JOB = {
 _LIVENESS = {
     Liveness.LIVE: Mark("good", _DISC, "live"),
     Liveness.LATE: Mark("warn", _HALF, "late"),
+    Liveness.GONE: Mark("bad", _CROSS, "gone"),
     Liveness.STOPPED: Mark("quiet", _CIRCLE, "stopped"),
     Liveness.DEAD: Mark("bad", _CROSS, "dead"),
 }
@@ -115,10 +118,22 @@ def dataset_mark(dataset: DatasetProgress) -> Mark:
             return Mark("busy", _RUNS, "running") if leased else Mark("quiet", _CIRCLE, "waiting")
 
 
-def capture_tone(capture: Fraction) -> str:
-    """Good from 95 % on, a warning from 80 % on."""
+def capture_mark(capture: Fraction, now: Overview, dataset: str | None = None) -> Mark:
+    """Of a capture rate: good from 95 % on, a warning from 80 % on, and never better than the alarms about it."""
+    held, open_alarm = _capture_trouble(now, dataset)
+    if held:
+        return Mark("bad", "!", "held")
+    if capture.whole and capture.part * 100 < ALARM_BELOW * capture.whole:
+        return Mark("bad", "!", "low")
+    if open_alarm:
+        return Mark("warn", "!", "alarm open")
     if capture.whole == 0:
-        return "quiet"
-    if capture.part * 100 >= WARN_BELOW * capture.whole:
-        return "good"
-    return "warn" if capture.part * 100 >= ALARM_BELOW * capture.whole else "bad"
+        return Mark("quiet", "", "")
+    return Mark("good", "", "") if capture.part * 100 >= WARN_BELOW * capture.whole else Mark("warn", "!", "low")
+
+
+def _capture_trouble(now: Overview, dataset: str | None) -> tuple[bool, bool]:
+    """Whether a dataset, or any, is held for its capture, and whether an alarm about it is open."""
+    holds = (hold.kind for one in now.datasets if dataset in (None, one.name) for hold in one.holds)
+    alarms = [one for one in now.alarms if one.kind in _OF_CAPTURE and dataset in (None, one.dataset)]
+    return any(kind != PERSON for kind in holds) or any(one.holds for one in alarms), bool(alarms)

@@ -8,9 +8,11 @@ from app.model.states import JobState
 from app.progress import wording
 from app.progress.overview import DatasetProgress, Overview, Tally
 from app.web.attention import Alert, attention
-from app.web.marks import Mark, capture_tone, dataset_mark, sum_mark
+from app.web.marks import Mark, capture_mark, dataset_mark, sum_mark
 from app.web.site import Site
 from app.web.worker_rows import WorkerRow, worker_row
+
+PLAIN = Mark("quiet", "", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class Figure:
     label: str
     value: str
     note: str
-    tone: str = "quiet"
+    mark: Mark = PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class DatasetRow:
     percent: str
     capture: str
     capture_percent: str
-    capture_tone: str
+    capture_mark: Mark
     rate: str
     tokens: str
     eta: str
@@ -86,7 +88,7 @@ def overview_page(site: Site, now: Overview) -> OverviewPage:
         figures=tuple(_figures(now)),
         counts=tuple(Count(str(state), f"{total.state(state):,}") for state in JobState),
         sum=sum_mark(total),
-        rows=tuple(dataset_row(site, dataset) for dataset in now.datasets),
+        rows=tuple(dataset_row(site, dataset, now) for dataset in now.datasets),
         workers=tuple(worker_row(site, worker, now.as_of_ms) for worker in now.workers.open),
         workers_note=wording.workers(now.workers),
         import_command=None if now.datasets else import_command(now.store_path),
@@ -101,12 +103,12 @@ def import_command(store_path: str) -> str:
 def _figures(now: Overview) -> Iterator[Figure]:
     total, rate = now.total, now.pace.rate
     yield Figure("Done", total.progress.percent, str(total.progress))
-    note = f"{total.capture}, truncated {total.truncated}"
-    yield Figure("Capture", total.capture.percent, note, capture_tone(total.capture))
-    rated = "last 15 min" if rate.known else wording.per_hour(rate)
-    yield Figure("Rate", wording.per_hour(rate) if rate.known else "-", rated)
-    yield Figure("Tokens", wording.tokens_per_second(rate), f"{total.tokens:,} so far")
-    yield Figure("ETA", wording.eta(now.pace.eta), f"{total.remaining:,} to go")
+    mark = capture_mark(total.capture, now)
+    note = f"{_capture(total, mark)}, truncated {total.truncated}"
+    yield Figure("Capture", total.capture.percent, note, mark)
+    yield Figure("Rate", wording.pace_per_hour(now.pace) if rate.known else "-", wording.rate_note(now.pace))
+    yield Figure("Tokens", wording.pace_tokens(now.pace) or "-", f"{total.tokens:,} so far")
+    yield Figure("ETA", wording.eta(now.pace.eta), wording.eta_note(now.pace, total.remaining))
 
 
 def state_counts(site: Site, name: str, tally: Tally) -> tuple[Count, ...]:
@@ -117,9 +119,16 @@ def state_counts(site: Site, name: str, tally: Tally) -> tuple[Count, ...]:
     )
 
 
-def dataset_row(site: Site, dataset: DatasetProgress) -> DatasetRow:
+def _capture(tally: Tally, mark: Mark) -> str:
+    """The parts of a capture rate, and the word of its state where it needs one."""
+    said = "no answers yet" if tally.capture.whole == 0 else str(tally.capture)
+    return f"{said}, {mark.word}" if mark.word else said
+
+
+def dataset_row(site: Site, dataset: DatasetProgress, now: Overview) -> DatasetRow:
     """One dataset as a line."""
     tally, pace = dataset.tally, dataset.pace
+    captured = capture_mark(tally.capture, now, dataset.name)
     return DatasetRow(
         key=f"dataset-{dataset.id}",
         name=dataset.name,
@@ -129,9 +138,9 @@ def dataset_row(site: Site, dataset: DatasetProgress) -> DatasetRow:
         total=tally.progress.whole,
         progress=str(tally.progress),
         percent=tally.progress.percent,
-        capture="no answers yet" if tally.capture.whole == 0 else str(tally.capture),
+        capture=_capture(tally, captured),
         capture_percent=tally.capture.percent,
-        capture_tone=capture_tone(tally.capture),
+        capture_mark=captured,
         rate=wording.pace_per_hour(pace),
         tokens=wording.pace_tokens(pace),
         eta=wording.eta(pace.eta),

@@ -8,7 +8,7 @@ from litestar.exceptions import HTTPException
 
 from app.model import errors
 from app.web.answers import Answer, Asked, error_number, html, json_response
-from app.web.frame import bare_frame
+from app.web.frame import crumbs, error_frame
 from app.web.rendering import render
 from app.web.site import Site
 
@@ -60,8 +60,12 @@ def handlers(site: Site) -> Handlers:
 
 def problem(site: Site, request: Asked, status: int, title: str, detail: str) -> Answer:
     """One refusal, in the form that suits the asker."""
-    if request.scope["path"].startswith("/api/"):
+    path = request.scope["path"]
+    if path.startswith("/api/"):
         facts = {"type": "about:blank", "title": title, "status": status, "detail": detail}
         return json_response(facts, status=status, kind="application/problem+json")
-    page = render("errors/page.html", frame=bare_frame(site, title), title=title, detail=detail, status=status)
+    page = render(
+        "errors/page.html", frame=error_frame(site, title, path), crumbs=crumbs(site, path), title=title, detail=detail,
+        status=status,
+    )  # fmt: skip
     return html(page, status=status)

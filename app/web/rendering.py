@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from app.paths import data_folder
 from app.progress.display import visible
+from app.web.typeset import spans
 
 
 def _shown(value: Any) -> Any:
@@ -17,7 +18,7 @@ def _shown(value: Any) -> Any:
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    made = Environment(
         loader=FileSystemLoader(data_folder("templates")),
         autoescape=True,
         undefined=StrictUndefined,
@@ -26,6 +27,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
+    made.filters["spans"] = spans
+    return made
 
 
 def render(template: str, **values: object) -> bytes:

@@ -15,6 +15,7 @@ from app.progress.filters import KEYS, Listing, Sort
 from app.progress.gathering import overview
 from app.progress.samples import SampleLine, samples
 from app.progress.samples_json import page_json
+from app.progress.times import typed
 from app.web.answers import Answer, Asked, json_response
 from app.web.asking import query
 from app.web.frame import frame
@@ -31,7 +32,7 @@ CHOICES = {
     "sort": tuple(map(str, Sort)),
 }
 NUMBERS = (("min_reasoning", "Reasoning from"), ("max_reasoning", "to characters"), ("attempt_gt", "Attempts over"),
-           ("since", "Finished since (ms)"), ("until", "until (ms)"), ("worker", "Worker number"))  # fmt: skip
+           ("worker", "Worker number"))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,8 @@ def routes(site: Site) -> list[Any]:
             request, "samples/page.html", around,
             name=name, dataset=site.dataset_url(name), here=site.dataset_url(name, "/samples"),
             rows=[sample_row(site, name, line, listing) for line in found.lines], words=words, choices=CHOICES,
-            numbers=NUMBERS, known=CHOICES, total=f"{now.total.total:,}", searched_all=found.searched_all,
+            numbers=NUMBERS, times=_times(listing), chosen=_chosen(listing), total=f"{now.total.total:,}",
+            searched_all=found.searched_all,
             first=site.dataset_url(name, "/samples", **words) if listing.after else None,
             more=None if after is None else site.dataset_url(name, "/samples", **words, after=after),
         )  # fmt: skip
@@ -84,6 +86,20 @@ def routes(site: Site) -> list[Any]:
         return json_response({"data": page_json(found), "as_of": site.store.now_ms(), "seq": seq})
 
     return [page, twin]
+
+
+def _times(listing: Listing) -> tuple[tuple[str, str, str], ...]:
+    """The fields for times, with what they hold."""
+    fields = (
+        ("since", "Finished since (UTC)", listing.wanted.since),
+        ("until", "and before (UTC)", listing.wanted.until),
+    )
+    return tuple((key, label, "" if at_ms is None else typed(at_ms)) for key, label, at_ms in fields)
+
+
+def _chosen(listing: Listing) -> int:
+    """How many filters are set beside that of the id, which stands alone."""
+    return len((listing.wanted.words() | listing.words()).keys() - {"q", "per"})
 
 
 def sample_row(site: Site, name: str, line: SampleLine, listing: Listing) -> SampleRow:

@@ -9,7 +9,7 @@ from app.leasing.workers import drain as drain_worker
 from app.model.ids import WorkerId
 from app.progress import wording
 from app.progress.gathering import overview
-from app.progress.worker_words import counts, worker_words
+from app.progress.worker_words import worker_words
 from app.progress.workers import EndpointCard, LeaseLine, WorkerLine, workers_page
 from app.progress.workers_json import workers_json
 from app.web.actions import Outcome, action
@@ -80,7 +80,7 @@ def routes(site: Site) -> list[Any]:
             request, "workers/page.html", around,
             rows=[_row(site, one, found.as_of_ms) for one in found.workers if one.open],
             closed=[_row(site, one, found.as_of_ms) for one in found.workers if not one.open],
-            note=counts(found), leases=f"{found.leases:,}", oldest=[_lease(site, one) for one in found.oldest],
+            note=wording.workers(found), leases=f"{found.leases:,}", oldest=[_lease(site, one) for one in found.oldest],
             cards=[_card(one) for one in found.endpoints],
             asked=[(one.base_url, endpoint_mark(one)) for one in found.asked.asked],
         )  # fmt: skip

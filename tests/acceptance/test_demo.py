@@ -9,6 +9,7 @@ import subprocess
 import threading
 from pathlib import Path
 
+from tests.support.dashboard import Dashboard
 from tests.support.product import wait_for
 from tests.support.typed import COMMAND, environment, typed
 
@@ -56,6 +57,47 @@ def test_at_a_terminal_the_dashboard_is_up_while_it_runs_and_until_ctrl_c(tmp_pa
             demo.process.kill()
             demo.finish()
     assert b"Traceback" not in demo.said
+
+
+def test_the_page_is_up_before_the_worker_and_moves_while_it_works(tmp_path: Path) -> None:
+    """The code of the login address opens it; what is done only grows, in more than one step, up to all of it."""
+    demo = AtTerminal(tmp_path, "demo", "--no-progress")
+    try:
+        wait_for(lambda: b"Watch it: http://" in demo.said, "the address of the dashboard")
+        found = re.search(rb"http://127\.0\.0\.1:(\d+)/login#(\S+)", demo.said)
+        assert found is not None
+        web = Dashboard(demo.process, int(found[1]), "")  # type: ignore[arg-type]
+        session = web.log_in(found[2].decode()).headers["set-cookie"].partition(";")[0]
+        first = web.ask("/", cookie=session)
+        assert first.status == 200
+        assert '<progress max="60"' in first.body
+        seen = [0]
+
+        def all_done() -> bool:
+            seen.append(web.ask("/api/v1/overview", cookie=session).json["data"]["total"]["progress"]["part"])
+            return seen[-1] == 130
+
+        wait_for(all_done, "130 answers")
+        assert seen == sorted(seen)
+        assert len(set(seen)) > 4
+        wait_for(lambda: b"The dashboard stays up" in demo.said, "the end of the run")
+        demo.process.send_signal(signal.SIGTERM)
+        assert demo.finish() == 0
+    finally:
+        if demo.process.poll() is None:
+            demo.process.kill()
+            demo.finish()
+
+
+def test_what_the_page_needs_does_not_wait_for_the_imports_of_the_worker(tmp_path: Path) -> None:
+    """They take longer than all the rest of the start."""
+    said = "import sys, worker.cli, worker.commands.demo, worker.demo.stage; print(*sys.modules, sep='\\n')"
+    done = subprocess.run(
+        [COMMAND[0], "-c", said], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "app.web.serving" in loaded
+    assert loaded.isdisjoint({"openai", "aiohttp", "worker.supervisor", "worker.endpoint", "worker.demo.run"})
 
 
 def asked(port: int, path: str) -> int:

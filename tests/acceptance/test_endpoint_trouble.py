@@ -1,10 +1,13 @@
 """What each trouble of a server does to the jobs: decisions are in worker/backoff.py, their effect is seen here."""
 
 import socket
+from collections.abc import Iterator
 
 import pytest
 
+from app.store.codec import unpack
 from tests.acceptance.test_main_job import check_export, prompts
+from tests.support.dashboard import dashboard
 from tests.support.product import Product, wait_for
 from tests.support.simulator import Simulator
 
@@ -122,9 +125,27 @@ def test_the_key_is_found_nowhere_in_the_store(product: Product, monkeypatch: py
         simulator.play("http_401")  # echoes the key it was sent
         product.import_prompts("more", prompts(8)[4:])
         product.finish(simulator.url, "--api-key-env", "MY_MODEL_KEY", code=2)
-    for file in product.folder.iterdir():
+    product.export("secret", "out.jsonl")
+    with dashboard(product.folder, "--no-auth", db=product.db.name) as web:
+        for path in ("/", "/datasets/more", "/datasets/more/samples/s0", "/workers", "/alerts", "/api/v1/workers"):
+            shown = web.ask(path)
+            assert shown.status == 200, path
+            assert b"canary" not in shown.raw, path
+    for file in product.folder.rglob("*"):
         if file.is_file():
             assert b"canary" not in file.read_bytes(), file.name
+    assert [place for place, value in _stored(product) if b"canary" in value] == []
+
+
+def _stored(product: Product) -> Iterator[tuple[str, bytes]]:
+    """Every text and every body of a store, unpacked."""
+    for (table,) in product.rows("SELECT name FROM sqlite_master WHERE type = 'table'"):
+        for row in product.rows(f"SELECT * FROM {table}"):
+            for value in row:
+                if isinstance(value, str | bytes):
+                    yield table, value.encode() if isinstance(value, str) else value
+    for codec, raw in product.rows("SELECT codec, raw FROM response"):
+        yield "response", unpack(codec, raw)
 
 
 def test_a_malformed_answer_that_never_heals_fails_after_its_tries(product: Product) -> None:

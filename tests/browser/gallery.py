@@ -29,7 +29,7 @@ SHOTS = (
     ("overview", "/", "light", WIDE),
     ("overview-dark", "/", "dark", WIDE),
     ("overview-phone", "/", "light", 360),
-    ("dataset", "/datasets/B1_glaive?span=2h", "light", WIDE),
+    ("dataset", "/datasets/B1_glaive", "light", WIDE),
     ("sample", "/datasets/B1_glaive/samples/s1", "dark", WIDE),
     ("workers", "/workers", "light", WIDE),
     ("alerts", "/alerts", "light", WIDE),

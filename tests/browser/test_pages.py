@@ -83,6 +83,13 @@ def test_nothing_is_cut_where_names_are_long_and_all_is_wrong(worst: Dashboard, 
     assert wider == {}
 
 
+def test_no_table_of_a_dataset_hides_a_column_on_a_phone(full: Dashboard, worst: Dashboard, window: Opener) -> None:
+    wider = "[...document.querySelectorAll('.scroll.whole')].map((one) => one.scrollWidth - one.clientWidth)"
+    for running, path in ((full, "/datasets/B1_glaive"), (worst, _LONGEST)):
+        page = window(running, viewport={"width": 360, "height": 740}).open(path)
+        assert page.evaluate(wider) == [0, 0, 0], path
+
+
 @pytest.mark.parametrize("width", [360, 700, 780, 1000, 1120])
 def test_nothing_is_cut_on_any_screen(full: Dashboard, window: Opener, width: int) -> None:
     view = window(full, viewport={"width": width, "height": 740})
@@ -92,6 +99,31 @@ def test_nothing_is_cut_on_any_screen(full: Dashboard, window: Opener, width: in
         if found > width:
             wider[path] = found
     assert wider == {}
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_many_alarms_leave_room_for_the_sums_and_open_on_demand(worst: Dashboard, window: Opener, width: int) -> None:
+    page = window(worst, viewport={"width": width, "height": 740}).open("/")
+    assert page.locator("#summary").bounding_box()["y"] < 740 / 2 + 200
+    for hidden in page.locator("#attention details p").all():
+        assert not hidden.is_visible()
+    page.click("#more-alerts-head")
+    last = page.locator("#more-alerts details").last
+    last.locator("summary").press("Enter")
+    assert "thinkledger backup copies and verifies the store" in last.inner_text().replace("\n", " ")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_no_name_of_an_option_is_broken(worst: Dashboard, full: Dashboard, window: Opener) -> None:
+    lines = "[...document.querySelectorAll('.option')].map((one) => one.getClientRects().length)"
+    for width in (360, 420, 700, 1280):
+        for running, path in ((worst, "/"), (worst, "/alerts"), (full, "/alerts")):
+            page = window(running, viewport={"width": width, "height": 740}).open(path)
+            _open_all(page)
+            found = page.evaluate(lines)
+            assert set(found) == {1}, (width, path)
+            assert len(found) >= 2
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_on_a_small_screen_tables_become_cards(full: Dashboard, window: Opener) -> None:
@@ -155,6 +187,22 @@ def test_next_and_previous_stay_within_the_filter(full: Dashboard, window: Opene
     page.goto(f"{full.url}/datasets/B1_glaive/samples/s3?verdict=split_from_content")
     page.click("#next-sample")
     page.wait_for_url("**/samples/s4?verdict=split_from_content")
+
+
+def test_filters_are_folded_on_a_phone_and_stand_open_where_there_is_room(full: Dashboard, window: Opener) -> None:
+    page = window(full, viewport={"width": 360, "height": 740}).open("/datasets/B1_glaive/samples")
+    assert not page.is_visible("select[name=state]")
+    page.click("#more-filters summary")
+    page.select_option("select[name=state]", "done")
+    page.fill("input[name=since]", "2020-01-01T00:00")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**state=done**since=2020-01-01T00%3A00**")
+    assert page.is_visible("select[name=state]")
+    assert page.input_value("input[name=since]") == "2020-01-01T00:00"
+    assert page.locator("[data-line]").count() == 37
+    wide = window(full).open("/datasets/B1_glaive/samples")
+    assert wide.is_visible("select[name=state]")
+    assert not wide.is_visible("#more-filters summary")
 
 
 def test_no_stored_text_is_obeyed_anywhere(attacked: Dashboard, window: Opener) -> None:

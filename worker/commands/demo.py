@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import signal
 import sys
 import time
@@ -12,6 +13,7 @@ import typer
 
 from app.model.exits import Exit
 from worker import cli_context
+from worker.importing import importing
 
 if TYPE_CHECKING:
     from app.web.serving import Running
@@ -44,8 +46,11 @@ def demo(
 
 
 async def _demo(folder: Path, shared: cli_context.Globals, *, stays: bool) -> Exit:
-    from app.store.store import open_store
-    from worker.demo.run import DATASETS, DemoSettings, dashboard, import_prompts, run_demo
+    with importing():
+        from anyio import to_thread
+
+        from app.store.store import open_store
+        from worker.demo.stage import DATASETS, dashboard, import_prompts
 
     here = folder / time.strftime("run-%Y%m%d-%H%M%S")
     here.mkdir(parents=True)
@@ -53,14 +58,22 @@ async def _demo(folder: Path, shared: cli_context.Globals, *, stays: bool) -> Ex
         f"130 prompts of {', '.join(DATASETS)} are asked of a simulated server (no GPU, invented answers).\n"
     )
     log = cli_context.log_of(shared, quiet=shared.verbosity <= 0)
-    settings = DemoSettings(here, live_progress=shared.live_progress)
-    await import_prompts(settings.store)
-    async with open_store(str(settings.store)) as store, dashboard(store, _tell):
-        result = await run_demo(settings, log)
+    path = here / "thinkledger.db"
+    await import_prompts(path)
+    async with open_store(str(path)) as store, dashboard(store, _tell):
+        await to_thread.run_sync(_import_worker)  # half a second, in which the page answers
+        from worker.demo.run import DemoSettings, run_demo
+
+        result = await run_demo(DemoSettings(here, path, live_progress=shared.live_progress), log)
         _show(result)
         if stays and result.code not in (Exit.INTERRUPTED, Exit.TERMINATED):
             await _wait_for_person()
     return result.code
+
+
+def _import_worker() -> None:
+    with importing():
+        importlib.import_module("worker.demo.run")
 
 
 def _tell(running: Running) -> None:

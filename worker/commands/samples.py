@@ -52,8 +52,11 @@ def samples(
     min_reasoning: Annotated[int | None, typer.Option(help="At least so many characters of reasoning.")] = None,
     max_reasoning: Annotated[int | None, typer.Option(help="At most so many.")] = None,
     attempt_gt: Annotated[int | None, typer.Option(help="Only jobs with more attempts.")] = None,
-    since: Annotated[int | None, typer.Option(metavar="MS", help="Finished then or later, ms since 1970.")] = None,
-    until: Annotated[int | None, typer.Option(metavar="MS", help="Finished before then.")] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Finished then or later: 2026-03-01T14:02 (UTC), or ms since 1970."),
+    ] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Finished before then.")] = None,
     worker: Annotated[int | None, typer.Option(metavar="ID", help="Leased or answered by this worker.")] = None,
     sort: Annotated[
         str | None, typer.Option(help="order, id, newest, oldest, longest or shortest.", show_default=False)

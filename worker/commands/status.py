@@ -115,7 +115,7 @@ def lines(overview: "Overview", red: str = "{}", width: int | None = None) -> It
         yield from _beside("all", names, _how_far(overview.total, overview.pace), width)
     yield ""
     for alarm in overview.warnings:
-        yield from map(red.format, layout.sentence(_alarm(alarm), width, indent="  "))
+        yield from map(red.format, layout.sentence(_alarm(alarm, overview), width, indent="  "))
     if (unsent := wording.webhook(overview.untold)) is not None:
         yield from map(red.format, layout.sentence(one_line(unsent), width, indent="  "))
     for told in wording.spool(overview.spool):
@@ -174,13 +174,16 @@ def _worker(worker: "OpenWorker", now_ms: int) -> list[str]:
     return [one_line(worker.name), f"id {worker.id}", state, f"{worker.slots:,} slots", f"beat {beat} ago", place]
 
 
-def _alarm(alarm: "Alarm") -> str:
-    """`ALARM lost_any B1_glaive since ...: 19 of 2,888 answers ...`"""
+def _alarm(alarm: "Alarm", overview: "Overview") -> str:
+    """`ALARM lost_any B1_glaive since ...: 19 of 2,888 answers ... [numbers of ...; now 2,869/2,888 captured ...]`"""
     from app.progress import wording
     from app.progress.display import one_line
+    from app.progress.present import present
 
     about = f" {alarm.dataset}" if alarm.dataset else ""
-    return f"ALARM {alarm.kind}{about} since {wording.moment(alarm.since_ms)}: {one_line(alarm.message)}"
+    said = f"ALARM {alarm.kind}{about} since {wording.moment(alarm.since_ms)}: {one_line(alarm.message)}"
+    figures = present(alarm.kind, alarm.dataset, overview)
+    return f"{said} [numbers of {wording.moment(alarm.last_ms)}{f'; now {figures}' if figures else ''}]"
 
 
 def _dataset(dataset: "DatasetProgress", names: int, red: str, width: int | None) -> Iterator[str]:

@@ -62,7 +62,6 @@ def lines(found: WorkersPage, width: int | None) -> Iterator[str]:
     """A table where it fits, else each worker as facts; then how many there are, and what they ask."""
     from app.progress import wording
     from app.progress.display import one_line
-    from app.progress.worker_words import counts
 
     rows = [_cells(one, found.as_of_ms) for one in found.workers]
     table = list(layout.table(COLUMNS, rows, NUMBERS)) if rows else []
@@ -71,7 +70,7 @@ def lines(found: WorkersPage, width: int | None) -> Iterator[str]:
     else:
         for row in rows:
             yield from layout.facts(_named(row), width, "", "  ")
-    yield from layout.facts([counts(found), f"{found.leases:,} leases"], width, "workers  ", "  ")
+    yield from layout.facts([wording.workers(found), f"{found.leases:,} leases"], width, "workers  ", "  ")
     yield from layout.facts([wording.endpoints(found.asked)], width, "servers  ", "  ")
     for one in found.asked.asked:
         yield from layout.facts([one_line(one.base_url), one_line(wording.endpoint(one))], width, "  ", "    ")

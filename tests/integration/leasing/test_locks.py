@@ -23,6 +23,32 @@ def test_the_lock_of_a_killed_process_can_be_taken_at_once(tmp_path: Path) -> No
     assert list((tmp_path / "workers").iterdir()) == []
 
 
+def test_who_only_looks_knows_a_killed_process_at_once_and_keeps_nobody_out(tmp_path: Path) -> None:
+    folder = tmp_path / "workers"
+    assert locks.gone(folder, ["u1"]) == frozenset()  # there is no folder yet
+    with process("hold_lock", folder, "u1") as worker:
+        assert says(worker) == "holds"
+        assert locks.gone(folder, ["u1", "u2"]) == frozenset()  # held, and missing
+        worker.kill()
+        worker.wait()
+        assert locks.gone(folder, ["u1", "u2"]) == {"u1"}
+    lock = locks.take_from_dead(folder, "u1")
+    assert lock is not None
+    assert locks.gone(folder, ["u1"]) == frozenset()  # a rescuer has it
+    lock.free()
+    assert locks.gone(folder, ["u1"]) == frozenset()
+
+
+def test_where_locks_keep_nobody_out_nobody_is_called_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some network file systems grant every lock."""
+    (tmp_path / "u1").touch()
+    assert locks.gone(tmp_path, ["u1"]) == {"u1"}
+    before = _open_files()
+    monkeypatch.setattr(fcntl, "flock", lambda _descriptor, _operation: None)
+    assert locks.gone(tmp_path, ["u1"]) == frozenset()
+    assert _open_files() == before
+
+
 def test_a_process_that_ends_well_leaves_no_lock_file(tmp_path: Path) -> None:
     with process("hold_lock", tmp_path / "workers", "u1") as worker:
         assert says(worker) == "holds"

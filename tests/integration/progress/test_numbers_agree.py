@@ -52,7 +52,7 @@ async def listed(store: Store, **words: Any) -> int:
 
 
 async def check(store: Store) -> DatasetPage:
-    page = await dataset_page(store, "d", span=Span.TWO_HOURS)
+    page = await dataset_page(store, "d", span=Span.SIX_HOURS)
     await check_states(store, page)
     await check_verdicts(store, page)
     await check_triage(store, page)

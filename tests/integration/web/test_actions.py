@@ -1,5 +1,6 @@
 """Changes by form and by program: what they do, what they refuse, and the trail they leave."""
 
+import html
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,6 +107,30 @@ def test_a_worker_is_asked_to_drain(opened: Dashboard) -> None:
     assert opened.submit("/workers/4711/drain").status == 404
 
 
+CHANGES = {  # every one there is, with the event that it leaves
+    "/datasets/free/pause": "held",
+    "/datasets/free/resume": "resumed",
+    "/datasets/free/retry": "retried",
+    "/datasets/free/reparse": "reparsed",
+    "/workers/1/drain": "worker_draining",
+    "/alerts/1/acknowledge": "alarm_acknowledged",
+    "/exports": "exported",
+}
+
+
+def test_no_change_takes_a_url_or_any_other_key_that_is_not_its_own(opened: Dashboard, tmp_path: Path) -> None:
+    before = events(tmp_path)
+    for path in CHANGES:
+        for key in ("url", "endpoint", "base_url"):
+            for answer in (
+                opened.submit(path, {key: "http://evil.example"}),
+                opened.send(f"/api/v1{path}", {key: "x"}),
+            ):
+                assert answer.status == 400, path
+                assert f"{key}' is not known here" in html.unescape(answer.body), path
+    assert events(tmp_path) == before
+
+
 def test_every_change_leaves_a_line_in_the_trail(opened: Dashboard, tmp_path: Path) -> None:
     number = opened.ask("/api/v1/overview").json["data"]["workers"]["open"][0]["id"]
     before = len(events(tmp_path))
@@ -117,7 +142,7 @@ def test_every_change_leaves_a_line_in_the_trail(opened: Dashboard, tmp_path: Pa
     opened.send("/api/v1/datasets/free/reparse", {"dry_run": False})
     opened.send(f"/api/v1/workers/{number}/drain", {})
     found = events(tmp_path)[before:]
-    assert [kind for kind, _ in found] == ["held", "resumed", "retried", "reparsed", "worker_draining"]
+    assert [kind for kind, _ in found] == list(CHANGES.values())[:5]
     assert found[0][1] == {"by": "person", "reason": "lunch"}
     assert found[2][1]["jobs"] == 2
 
@@ -127,11 +152,9 @@ def test_a_read_only_server_refuses_every_change_but_the_login(tmp_path: Path) -
     before = events(tmp_path)
     with dashboard(tmp_path, "--read-only") as running:
         session = running.log_in("a-token-of-the-tests-0123456789").headers["set-cookie"].partition(";")[0]
-        for path in ("pause", "resume", "retry", "reparse"):
-            assert running.submit(f"/datasets/free/{path}", cookie=session).status == 403
-            assert running.send(f"/api/v1/datasets/free/{path}", {}, cookie=session).status == 403
-        for path in ("/workers/1/drain", "/alerts/1/acknowledge", "/exports"):
-            assert running.submit(path, {}, cookie=session).status == 403
+        for path in CHANGES:
+            assert running.submit(path, cookie=session).status == 403
+            assert running.send(f"/api/v1{path}", {}, cookie=session).status == 403
         page = running.ask("/datasets/free", cookie=session).body
         assert "read-only" in page
         assert "do-pause" not in page

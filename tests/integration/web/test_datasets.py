@@ -10,10 +10,11 @@ import pytest
 
 from app.gates.evaluating import Look, evaluate
 from app.model.verdicts import Verdict
+from app.store.store import wall_ms
 from tests.integration.store.raw import connection
 from tests.integration.web.kit import fill_free
 from tests.support.dashboard import Dashboard, dashboard
-from tests.support.filled import LOST, filled
+from tests.support.filled import LOST, filled, thought
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,33 @@ def test_a_dataset_shows_its_failures_with_a_retry_for_each_cause(opened: Dashbo
     retry = re.search(r'href="([^"]+cause=rejected)" aria-label="Retry rejected"', page)
     assert retry is not None
     assert "2 jobs are chosen" in opened.ask(html.unescape(retry[1])).body
+
+
+def test_every_figure_says_what_it_speaks_of(opened: Dashboard) -> None:
+    page = opened.ask("/datasets/free").body
+    notes = re.findall(r'<dd class="note">([^<]*)</dd>', page)
+    assert notes == ["4/8 jobs of 8 samples", "3/4, low", "nothing is asked now", "2 jobs to go"]
+    assert '<dd class="note">2 jobs to go</dd>' in opened.ask("/").body
+
+
+@pytest.mark.parametrize(("minutes", "span"), [(3, "10min"), (40, "1h"), (300, "6h"), (3000, "7d")])
+def test_a_chart_shows_the_whole_run_until_a_window_is_chosen(tmp_path: Path, minutes: int, span: str) -> None:
+    async def make() -> None:
+        async with filled(tmp_path / "t.db") as at:
+            await at.dataset("young", 9)
+            at.clock.ms = wall_ms() - minutes * 60_000
+            await at.answer_next("young", thought(1))
+
+    anyio.run(make)
+    with dashboard(tmp_path, "--no-auth", "--read-only") as running:
+        page, chosen = running.ask("/datasets/young").body, running.ask("/datasets/young?span=30d").body
+        assert running.ask("/api/v1/datasets/young/series").json["data"]["span"] == span
+        assert running.ask("/api/v1/datasets/young").json["data"]["series"]["span"] == span
+        assert running.ask("/datasets/young?span=2h").status == 400
+    assert f"1 done, 0 failed in {span};" in page
+    assert '<a href="/datasets/young" aria-current="true">whole run</a>' in page
+    assert "1 done, 0 failed in 30d;" in chosen
+    assert '<a href="/datasets/young?span=30d" aria-current="true">30d</a>' in chosen
 
 
 def test_a_bar_of_the_histogram_leads_to_its_samples(opened: Dashboard) -> None:

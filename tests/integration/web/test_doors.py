@@ -2,6 +2,7 @@
 
 import http.client
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +13,14 @@ from tests.support.dashboard import PATIENCE_SECONDS, TOKEN, Dashboard, dashboar
 from tests.support.typed import typed
 
 HEADERS = {
-    "content-security-policy", "x-content-type-options", "referrer-policy", "cross-origin-opener-policy",
-    "cross-origin-resource-policy", "cache-control",
-}  # fmt: skip
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +49,13 @@ def test_every_status_carries_the_headers(opened: Dashboard, locked: Dashboard) 
         opened.ask("/"), opened.ask("/nothing"), opened.ask("/", "POST"), opened.ask("/", host="evil.example"),
         opened.ask("/", "POST", sec_fetch_site="cross-site"), locked.ask("/"), locked.ask("/api/v1/overview"),
         opened.ask("/login", "POST", "x" * 200_000, content_type="application/x-www-form-urlencoded"),
+        opened.ask("/static/style.css"), opened.ask("/static/none.css"), opened.ask("/healthz"),
+        opened.ask("/", x_live="1", if_none_match=opened.ask("/", x_live="1").headers["etag"]),
     ]  # fmt: skip
-    assert [answer.status for answer in answers] == [200, 404, 405, 400, 403, 303, 401, 413]
+    statuses = [200, 404, 405, 400, 403, 303, 401, 413, 200, 404, 200, 304]
+    assert [answer.status for answer in answers] == statuses
     for answer in answers:
-        assert answer.headers.keys() >= HEADERS, answer.status
-        assert answer.headers["cache-control"] == "no-store"
-        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS, answer.status
         assert "server" not in answer.headers
 
 
@@ -151,6 +158,14 @@ def test_an_open_door_is_refused_before_anything_listens(folder: Path) -> None:
         done = typed(folder, "--db", "t.db", "serve", "--no-auth", "--host", host, "--port", "0")
         assert done.returncode == 4
         assert b"dashboard" not in done.stdout
+
+
+def test_unasked_it_listens_for_this_machine_alone(opened: Dashboard) -> None:
+    """Whoever listens at every address keeps the port from each of them."""
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", opened.port), PATIENCE_SECONDS).close()
+    with socket.create_server(("127.0.0.2", opened.port)) as other:
+        assert other.getsockname() == ("127.0.0.2", opened.port)
 
 
 def test_a_port_that_is_taken_is_a_sentence(folder: Path, opened: Dashboard) -> None:

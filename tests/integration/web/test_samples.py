@@ -38,6 +38,29 @@ def test_a_list_is_filtered_by_its_address(opened: Dashboard) -> None:
     assert listed(opened.ask("/datasets/free/samples?state=&q=").body) != []
 
 
+def test_a_list_is_filtered_by_times_as_they_are_typed(opened: Dashboard) -> None:
+    done = [f"s{number}" for number in range(1, 7)]  # all at 2026-02-02 02:40:00 UTC
+    for since in ("1770000000000", "2026-02-02", "2026-02-02T02:40", "2026-02-02%2002:40:00%20UTC"):
+        assert sorted(listed(opened.ask(f"/datasets/free/samples?since={since}").body)) == done, since
+        assert listed(opened.ask(f"/datasets/free/samples?until={since}").body) == [], since
+    assert listed(opened.ask("/datasets/free/samples?since=2026-02-02T02:40:00.001").body) == []
+    field = '<input type="datetime-local" step="any" name="since" value="2026-02-02T02:40">'
+    assert field in opened.ask("/datasets/free/samples?since=1770000000000").body
+    refused = opened.ask("/datasets/free/samples?since=yesterday")
+    assert refused.status == 400
+    assert "since is a time such as 2026-03-01T14:02 (UTC), or milliseconds since 1970" in refused.body
+
+
+def test_filters_are_folded_until_one_is_set(opened: Dashboard) -> None:
+    folded, opens = '<details id="more-filters" class="more">', '<details id="more-filters" class="more" open>'
+    for query in ("", "?q=s1", "?per=7", "?state="):
+        assert folded in opened.ask(f"/datasets/free/samples{query}").body, query
+    for query in ("?state=done", "?since=2026-02-02", "?sort=newest", "?finish=stop&q=s1"):
+        page = opened.ask(f"/datasets/free/samples{query}").body
+        assert opens in page, query
+        assert "More filters, 1 set" in page, query
+
+
 def test_pages_of_a_list_follow_one_another(opened: Dashboard) -> None:
     seen, path = [], "/datasets/free/samples?per=3"
     for _ in range(9):

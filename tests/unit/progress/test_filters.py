@@ -4,6 +4,7 @@ import pytest
 
 from app.model.errors import UsageError
 from app.progress.filters import KEYS, Drive, Filter, Listing, Place, Sort, Way, parse
+from app.progress.times import typed
 
 
 def test_every_key_is_understood() -> None:
@@ -16,6 +17,27 @@ def test_every_key_is_understood() -> None:
     assert set(words) == set(KEYS)
     wanted = Filter("done", "missing", "stop", "busy", "tag", "cut_upstream", "s1", 1, 2, 3, 4, 5, 6)
     assert parse(words) == Listing(wanted, Sort.NEWEST, Place(77, 8), 9)
+
+
+@pytest.mark.parametrize(
+    ("text", "at_ms"),
+    [
+        ("0", 0),
+        ("1772373751500", 1_772_373_751_500),
+        ("2026-03-01", 1_772_323_200_000),
+        ("2026-03-01T14:02", 1_772_373_720_000),
+        ("2026-03-01 14:02:31 UTC", 1_772_373_751_000),
+        ("2026-03-01T14:02:31.5", 1_772_373_751_500),
+        ("2026-03-01T14:02:31Z", 1_772_373_751_000),
+        ("2026-03-01T16:02:31+02:00", 1_772_373_751_000),
+        ("2026-03-01T12:02:31.123-0200", 1_772_373_751_123),
+        ("9999-12-31T23:59:59.999", 253_402_300_799_999),
+    ],
+)
+def test_a_time_is_typed_as_people_write_it_or_as_milliseconds(text: str, at_ms: int) -> None:
+    wanted = parse({"since": text, "until": text}).wanted
+    assert (wanted.since, wanted.until) == (at_ms, at_ms)
+    assert parse({"since": typed(at_ms)}).wanted.since == at_ms
 
 
 def test_an_empty_value_says_nothing() -> None:
@@ -32,9 +54,14 @@ def test_an_empty_value_says_nothing() -> None:
         ({"found": "x"}, "field, tag, both, neither"),
         ({"flag": "no_trace"}, "text_short_for_tokens, cut_upstream"),
         ({"sort": "random"}, "order, id, newest"),
-        ({"since": "yesterday"}, "whole number"),
-        ({"since": "-1"}, "whole number"),
-        ({"since": str(2**63)}, "whole number"),
+        ({"since": "yesterday"}, "a time such as 2026-03-01T14:02"),
+        ({"since": "-1"}, "milliseconds since 1970"),
+        ({"since": str(2**63)}, "milliseconds since 1970"),
+        ({"until": "253402300800000"}, "milliseconds since 1970"),
+        ({"until": "2026-13-01"}, "a time such as"),
+        ({"until": "1969-12-31"}, "a time such as"),
+        ({"until": "2026-03-01T24:00"}, "a time such as"),
+        ({"since": "\u0662026-03-01"}, "a time such as"),
         ({"worker": "\u0663"}, "whole number"),
         ({"per": "0"}, "1 to 500"),
         ({"per": "501"}, "1 to 500"),

@@ -10,7 +10,7 @@ from app.progress.excerpt import excerpt
 from app.progress.histogram import histogram
 from app.progress.overview import Tally
 from app.progress.reassembly import Joined, Reassembly, reassemble
-from app.progress.series import Point, Span, filled_steps
+from app.progress.series import Point, Span, filled_steps, fitting
 from app.progress.triage import ROWS, Cell, triage
 from app.progress.verdict_table import verdict_table
 from tests.support.filled import chat
@@ -63,9 +63,17 @@ def test_a_step_without_an_answer_is_a_zero() -> None:
 
 @pytest.mark.parametrize("span", list(Span))
 def test_a_chart_has_a_bounded_number_of_whole_steps(span: Span) -> None:
-    assert span.step_ms % 300_000 == 0
+    assert span.step_ms % 60_000 == 0
     assert span.span_ms % span.step_ms == 0
     assert span.span_ms // span.step_ms <= 336
+
+
+@pytest.mark.parametrize(
+    ("minutes", "span"),
+    [(0, "10min"), (10, "10min"), (11, "1h"), (61, "6h"), (361, "24h"), (1441, "7d"), (10_081, "30d"), (99_999, "30d")],
+)
+def test_a_chart_shows_the_whole_run_in_the_shortest_span(minutes: int, span: str) -> None:
+    assert fitting(minutes * 60_000) is Span(span)
 
 
 def test_an_excerpt_ends_between_two_characters() -> None:

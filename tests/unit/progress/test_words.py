@@ -8,7 +8,7 @@ from app.model.verdicts import Verdict
 from app.progress import wording
 from app.progress.display import one_line, visible
 from app.progress.eta import Eta, Word
-from app.progress.overview import Liveness, Tally, liveness, sum_of
+from app.progress.overview import Liveness, Pace, Tally, liveness, sum_of
 from app.progress.rates import MINUTE_MS, Rate
 from app.progress.samples import Filter, Place
 
@@ -49,6 +49,27 @@ def test_measuring_says_what_is_missing() -> None:
     assert wording.per_hour(Rate(1200, 15 * MINUTE_MS, 0)) == "4,800 /h"
 
 
+MEASURING, KNOWN = Rate(7, 3 * MINUTE_MS, 0), Rate(1200, 15 * MINUTE_MS, 900)
+
+
+def test_beside_a_rate_stands_of_what_it_is_measured() -> None:
+    waits = "known after 20 answers and 5 min of running; so far 7 in 3 min"
+    assert wording.rate_note(Pace(MEASURING, Eta(Word.MEASURING), 0)) == waits
+    assert wording.rate_note(Pace(KNOWN, Eta(None, DAY, DAY), 0)) == "1,200 answers in the last 15 min"
+    assert wording.rate_note(Pace(KNOWN, Eta(Word.STALLED), 0)) == "no answer comes now"
+    for word in (Word.PAUSED, Word.COMPLETE, Word.NO_WORKER):
+        assert wording.rate_note(Pace(KNOWN, Eta(word), 0)) == "nothing is asked now"
+
+
+def test_beside_an_eta_stands_what_is_to_go_and_how_it_is_reckoned() -> None:
+    known = Pace(KNOWN, Eta(None, DAY, 2 * DAY), 0)
+    assert wording.eta_note(known, 7100) == "7,100 jobs to go, at the slow and the fast pace of the last 2 h"
+    assert wording.eta_note(Pace(MEASURING, Eta(Word.MEASURING), 0), 60) == "60 jobs to go; known when the rate is"
+    assert wording.eta_note(Pace(MEASURING, Eta(Word.COMPLETE), 0), 0) == "0 jobs to go"
+    stalled = wording.eta_note(Pace(KNOWN, Eta(Word.STALLED), 0), 9)
+    assert stalled == "9 jobs to go; requests are open, and no answer came for long"
+
+
 def test_a_share_of_almost_all_is_not_shown_as_all() -> None:
     found = tally(total=10_000, done=9_999, captured_field=9_998, missing=1)
     assert (found.progress.percent, str(found.progress)) == ("99.9 %", "9,999/10,000")
@@ -85,6 +106,9 @@ def test_a_worker_is_late_after_two_heartbeats_and_dead_after_its_time_to_live()
     now = 1_000_000
     seen = [liveness("live", now - silent, 60_000, now) for silent in (0, 30_000, 30_001, 60_000, 60_001)]
     assert seen == [Liveness.LIVE, Liveness.LIVE, Liveness.LATE, Liveness.LATE, Liveness.DEAD]
+    for silent in (0, 30_001, 60_001):
+        assert liveness("live", now - silent, 60_000, now, gone=True) is Liveness.GONE
+    assert liveness("dead", now, 60_000, now, gone=True) is Liveness.DEAD
     assert liveness("stopped", 0, 60_000, now) is Liveness.STOPPED
     assert liveness("dead", now, 60_000, now) is Liveness.DEAD
 
