@@ -1,12 +1,13 @@
 """What an import is asked to do, and what it reports."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from app.intake.lines import STDIN
 from app.intake.matching import Repeats
+from app.intake.normal import Turns
 from app.intake.rows import Reading
 from app.model.config import DatasetConfig
 
@@ -29,6 +30,16 @@ class ImportRequest:
 
     def __post_init__(self) -> None:
         DatasetConfig().changed(**self.said)  # refuses what no dataset may set, before anything is opened
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the dataset that this import says."""
+        turns = self.reading.turns
+        return dict(self.said) if turns is None else {**self.said, "turns": turns.value}
+
+    def into(self, config: DatasetConfig) -> "ImportRequest":
+        """The request with what it leaves to the dataset, as the dataset has it now."""
+        return replace(self, reading=replace(self.reading, turns=Turns(config.turns)))
 
     @property
     def source_name(self) -> str:

@@ -65,6 +65,15 @@ def test_what_cannot_be_meant_has_its_exit_code_and_makes_no_store(
     assert not (folder / "thinkledger.db").exists()
 
 
+def test_another_choice_of_turns_is_refused_with_both_named_until_the_dataset_is_set_to_it(folder: Path) -> None:
+    assert thinkledger(folder, "import", "d", "good.jsonl").returncode == 0
+    refused = thinkledger(folder, "import", "d", "good.jsonl", "--turns", "all")
+    assert (refused.returncode, refused.stdout) == (2, b"")
+    assert b'turns is "last", this import says "all"' in refused.stderr
+    assert thinkledger(folder, "datasets", "set", "d", "--turns", "all").returncode == 0
+    assert thinkledger(folder, "import", "d", "good.jsonl", "--turns", "all").returncode == 0
+
+
 def test_a_dry_run_shows_the_rows_and_writes_nothing(folder: Path) -> None:
     done = thinkledger(folder, "import", "d", "rows.jsonl", "--dry-run", "--jsonl")
     assert done.returncode == 6, done.stderr

@@ -54,14 +54,7 @@ def import_(
     ] = "auto",
     id_field: Annotated[str | None, typer.Option(metavar="KEY", help="Take the ids from this key only.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Read this many rows, rejects included.")] = None,
-    turns: Annotated[
-        str,
-        typer.Option(
-            click_type=_choice("last", "first", "all"),
-            help="Which answers of a conversation are asked for: last (what stands before it is history), first, or "
-            "all, one after another, each after the model's own answers.",
-        ),
-    ] = "last",
+    turns: options.Turns = None,
     drop_system: Annotated[
         bool, typer.Option("--drop-system", help="Leave out the system prompts of the file; old answers keep theirs.")
     ] = False,
@@ -102,7 +95,7 @@ def import_(
     request = ImportRequest(
         dataset=name,
         path=file,
-        reading=Reading(format_, id_field, Turns(turns), drop_system),
+        reading=Reading(format_, id_field, None if turns is None else Turns(turns), drop_system),
         repeats=Repeats(drop=dedupe, refuse=on_duplicate == "error"),
         limit=limit,
         said=said,
