@@ -131,10 +131,13 @@ def answers() -> Select[Any]:
 
 @cache
 def token_ids() -> Select[Any]:
-    """The server's token ids of the responses of a batch."""
+    """The server's token ids of the responses of a batch, as of a seq."""
     wanted = batch_rows("responses", response=int)
+    other = TOKEN_IDS.alias("other")
+    seqs = select(func.max(other.c.seq)).where(other.c.response_id == wanted.c.response, other.c.seq <= _SEQ)
+    newest = seqs.correlate(wanted).scalar_subquery()
     return select(TOKEN_IDS.c.response_id, TOKEN_IDS.c.prompt, TOKEN_IDS.c.answer).join_from(
-        wanted, TOKEN_IDS, TOKEN_IDS.c.response_id == wanted.c.response
+        wanted, TOKEN_IDS, and_(TOKEN_IDS.c.response_id == wanted.c.response, TOKEN_IDS.c.seq == newest)
     )
 
 

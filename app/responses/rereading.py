@@ -21,6 +21,7 @@ from app.responses import statements
 from app.responses.healing import with_turns
 from app.responses.read import reading_row
 from app.responses.rewriting import Changed, Rewrite, rewrite
+from app.responses.token_ids import other_token_ids
 from app.responses.transitions import Report, Transition
 from app.responses.unread import prompt_text
 from app.store.batch import bind_rows
@@ -98,7 +99,8 @@ def _changed(row: Any) -> Changed | None:
     reading = read_anew(row)
     response = ResponseId(row.id)
     anew = reading_row(response, 0, reading)
-    if all(anew[name] == getattr(row, name) for name in COMPARED):
+    other_ids = other_token_ids(row, reading)
+    if not other_ids and all(anew[name] == getattr(row, name) for name in COMPARED):
         return None
     was_none = Verdict(row.verdict) is Verdict.MALFORMED
     heals = was_none and reading.verdict is not Verdict.MALFORMED and not row.answered and row.state in WITHOUT_ANSWER
@@ -119,6 +121,7 @@ def _changed(row: Any) -> Changed | None:
         received_ms=row.received_ms,
         imported=row.worker_id is None,
         finishes=heals,
+        other_token_ids=bool(other_ids),
         conversation=row.turns > 1,
     )
 

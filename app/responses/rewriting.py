@@ -32,6 +32,7 @@ class Changed:
     received_ms: int
     imported: bool
     finishes: bool  # no answer stands for its job, and this would be one
+    other_token_ids: bool = False  # than those that are stored
     conversation: bool = False  # its job is one of several turns
     turn: TurnAnswer | None = None  # where it is the answer that a conversation waits for
 
@@ -66,8 +67,8 @@ async def _rewrite_one(tx: Tx, changed: Sequence[Changed]) -> Rewritten:
         return Rewritten(overtaken, 0)
     seq = await tx.seq()
     await tx.many(statements.add_reading(), [reading_row(one.response, seq, one.reading) for one in fresh])
-    token_rows = [row for one in fresh if (row := token_row(one.response, one.reading)) is not None]
-    await tx.many(statements.add_token_ids(), token_rows)
+    other_ids = [token_row(one.response, seq, one.reading) for one in fresh if one.other_token_ids]
+    await tx.many(statements.add_token_ids(), other_ids)
     await tx.run(statements.copy_facts(), {"facts": bind_rows(_facts(one) for one in fresh if not one.conversation)})
     await copy_whole(tx, {one.job for one in fresh if one.conversation and one.transition.accepted})
     finished = await _finish(tx, [one for one in fresh if one.finishes and not one.conversation], seq)

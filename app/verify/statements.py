@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Integer, Select, and_, bindparam, case, func, literal_column, select
+from sqlalchemy import Integer, Select, Table, and_, bindparam, case, func, literal_column, select
 
 from app.store.batch import batch_rows
 from app.store.tables import (
@@ -78,13 +78,8 @@ def jobs() -> Select[Any]:
     )  # fmt: skip
 
 
-def _newest() -> Any:
-    return (
-        select(func.max(READING.c.seq))
-        .where(READING.c.response_id == RESPONSE.c.id)
-        .correlate(RESPONSE)
-        .scalar_subquery()
-    )
+def _newest(of: Table = READING) -> Any:
+    return select(func.max(of.c.seq)).where(of.c.response_id == RESPONSE.c.id).correlate(RESPONSE).scalar_subquery()
 
 
 @cache
@@ -156,7 +151,7 @@ def bodies() -> Select[Any]:
         .join(JOB, JOB.c.id == RESPONSE.c.job_id)
         .join(SAMPLE, SAMPLE.c.id == JOB.c.sample_ref)
         .outerjoin(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == _newest()))
-        .outerjoin(TOKEN_IDS, TOKEN_IDS.c.response_id == RESPONSE.c.id)
+        .outerjoin(TOKEN_IDS, and_(TOKEN_IDS.c.response_id == RESPONSE.c.id, TOKEN_IDS.c.seq == _newest(TOKEN_IDS)))
     )  # fmt: skip
 
 
