@@ -336,9 +336,12 @@ def to_reread() -> Select[Any]:
         select(
             RESPONSE.c.id, RESPONSE.c.job_id, RESPONSE.c.attempt, RESPONSE.c.worker_id, RESPONSE.c.http_status,
             RESPONSE.c.form, RESPONSE.c.expected, RESPONSE.c.profile, RESPONSE.c.requested_ms, RESPONSE.c.received_ms,
+            RESPONSE.c.request, RESPONSE.c.request_sha256,
             RESPONSE.c.codec, RESPONSE.c.raw, or_(_stands(), goes_on).label("stands"), answered.label("answered"),
             and_(JOB.c.turns > 1, asked_after).label("asked_after"),
-            JOB.c.state, JOB.c.dataset_id, JOB.c.turns, JOB.c.turn.label("at_turn"), RESPONSE.c.turn, SAMPLE.c.messages,
+            JOB.c.state, JOB.c.attempt.label("job_attempt"), JOB.c.dataset_id, JOB.c.turns,
+            JOB.c.turn.label("at_turn"), RESPONSE.c.turn,
+            SAMPLE.c.messages, SAMPLE.c.tools,
             READING.c.seq, READING.c.verdict, READING.c.flags, READING.c.reasoning, READING.c.content,
             READING.c.text_form, READING.c.tool_calls, READING.c.finish_reason, READING.c.usage, READING.c.parts,
             READING.c.choices, READING.c.found, READING.c.loss_flags,
