@@ -44,6 +44,24 @@ def histories() -> Select[Any]:
 
 
 @cache
+def every_reading() -> Select[Any]:
+    """Every reading of the answers that the jobs of the batch have before a turn, and how each was asked."""
+    wanted = batch_rows("wanted", job=int, turn=int)
+    return (
+        select(
+            TURN.c.job_id, TURN.c.turn, RESPONSE.c.request, RESPONSE.c.request_sha256, RESPONSE.c.form,
+            RESPONSE.c.codec, case((READING.c.tool_calls.is_(None), null()), else_=RESPONSE.c.raw).label("raw"),
+            READING.c.seq, READING.c.text_form, READING.c.reasoning, READING.c.content, READING.c.tool_calls,
+        )
+        .select_from(wanted)
+        .join(TURN, and_(TURN.c.job_id == wanted.c.job, TURN.c.turn < wanted.c.turn))
+        .join(RESPONSE, RESPONSE.c.id == TURN.c.response_id)
+        .join(READING, READING.c.response_id == RESPONSE.c.id)
+        .order_by(TURN.c.job_id, TURN.c.turn, READING.c.seq)
+    )  # fmt: skip
+
+
+@cache
 def fences() -> Select[Any]:
     """Where the conversations of the batch are, and who holds them."""
     jobs = batch_rows("jobs", job=int)

@@ -104,6 +104,18 @@ def answers() -> Select[Any]:
 
 
 @cache
+def scripts() -> Select[Any]:
+    """What conversations of a batch ask, and with which tools."""
+    wanted = batch_rows("jobs", job=int)
+    return (
+        select(JOB.c.id, JOB.c.dataset_id, JOB.c.sample_id, JOB.c.turns, JOB.c.turn, SAMPLE.c.messages, SAMPLE.c.tools)
+        .select_from(wanted)
+        .join(JOB, JOB.c.id == wanted.c.job)
+        .join(SAMPLE, SAMPLE.c.id == JOB.c.sample_ref)
+    )
+
+
+@cache
 def turns() -> Select[Any]:
     """From which answers the conversations of a page of jobs go on, and whether each is one of that job and turn."""
     fits = and_(RESPONSE.c.job_id == TURN.c.job_id, RESPONSE.c.turn == TURN.c.turn)
