@@ -113,6 +113,7 @@ def answers() -> Select[Any]:
             RESPONSE.c.profile, RESPONSE.c.raw_text_sent, RESPONSE.c.http_status, RESPONSE.c.content_type,
             RESPONSE.c.request_id, RESPONSE.c.request, RESPONSE.c.request_sha256, RESPONSE.c.requested_ms,
             RESPONSE.c.received_ms, RESPONSE.c.raw_sha256, RESPONSE.c.codec, RESPONSE.c.raw, READING.c.flags,
+            READING.c.loss_flags,
             READING.c.parser_version, READING.c.verdict, READING.c.text_form, READING.c.reasoning, READING.c.content,
             READING.c.tool_calls, READING.c.finish_reason, READING.c.parts,
         )
