@@ -1,6 +1,6 @@
 """What an import is asked to do, and what it reports."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,16 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Rejected:
+    """A row that would not be taken: where it stands and why."""
+
+    line: int
+    reason: str
+    expected: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class ImportReport:
     """What an import did. `rows` is the sum of added, present, dropped and rejected."""
 
@@ -83,6 +93,7 @@ class ImportReport:
     conversations: int = 0  # rows that ask for several answers, one after another
     turns: int = 0  # of these conversations
     samples: int = 1  # answers a prompt
+    first_rejected: Sequence[Rejected] = ()  # of a dry run, which writes none of them down
 
 
 def is_readable(path: str) -> bool:

@@ -164,6 +164,7 @@ def _summary(report: ImportReport, added: str) -> str:
         *_counted("formats", report.formats),
         *_counted("notes", report.notes),
         *_counted("rejected", report.reasons),
+        *_named(report),
     ]
     if report.conversations:
         lines.append(f"conversations: {report.conversations:,} with {report.turns:,} turns, a job each")
@@ -183,6 +184,16 @@ def _summary(report: ImportReport, added: str) -> str:
     if report.rejects is not None:
         lines.append(f"rejected rows: {report.rejects}")
     return "\n".join(lines)
+
+
+def _named(report: ImportReport) -> Iterator[str]:
+    """The first rows that a dry run would reject, and how many more there are."""
+    for one in report.first_rejected:
+        detail = f" ({one.detail})" if one.detail else ""
+        yield f"{report.file}:{one.line}: {one.reason}{detail}; expected {one.expected}"
+    more = report.rejected - len(report.first_rejected)
+    if report.first_rejected and more:
+        yield f"and {more:,} more; an import writes all of them down"
 
 
 def _counted(title: str, counts: Any) -> list[str]:
