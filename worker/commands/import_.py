@@ -110,10 +110,12 @@ def import_(
 async def _import(settings: cli_context.Globals, request: ImportRequest, *, as_json: bool) -> Exit:
     from app.intake.dataset import check_name
     from app.intake.importing import check_file, import_file
+    from app.intake.lines import look_at
     from app.store.store import open_store
 
     check_name(request.dataset)
     check_file(request.path)  # before a store is made for nothing
+    look_at(request.path)
     async with open_store(settings.db, create=True) as store:
         with _shown(settings) as progress:
             report = await import_file(store, request, progress)
