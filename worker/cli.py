@@ -10,7 +10,7 @@ from typing import Annotated
 
 import click
 import typer
-from typer.core import TyperArgument
+from typer.core import TyperArgument, TyperGroup
 from typer.utils import get_params_from_function
 
 from app.model.errors import ThinkledgerError
@@ -41,6 +41,9 @@ COMMANDS = (
     "sql",
     "config",
 )
+
+# From 8.4 on click names the commands that were perhaps meant, as typer does: only one of the two may.
+CLICK_SUGGESTS = hasattr(click.exceptions, "NoSuchCommand")
 
 app = typer.Typer(
     name="thinkledger",
@@ -86,8 +89,10 @@ def build() -> click.Group:
         importlib.import_module(f"worker.commands.{name}").register(app)
     group = typer.main.get_command(app)
     assert isinstance(group, click.Group)
-    for _, command in cli_settings.every(group):
+    for command in (group, *(command for _, command in cli_settings.every(group))):
         _explain_arguments(command)
+        if isinstance(command, TyperGroup):
+            command.suggest_commands = not CLICK_SUGGESTS
     return group
 
 
