@@ -10,8 +10,8 @@ from typing import Annotated
 
 import click
 import typer
-from typer.completion import completion_init
-from typer.core import TyperArgument
+from typer._completion_classes import completion_init
+from typer.core import TyperArgument, TyperGroup
 from typer.utils import get_params_from_function
 
 from app.model.errors import ThinkledgerError
@@ -45,6 +45,9 @@ COMMANDS = (
     "config",
     "completion",
 )
+
+# From 8.4 on click names the commands that were perhaps meant, as typer does: only one of the two may.
+CLICK_SUGGESTS = hasattr(click.exceptions, "NoSuchCommand")
 
 app = typer.Typer(
     name="thinkledger",
@@ -98,8 +101,10 @@ def build() -> click.Group:
         importlib.import_module(f"worker.commands.{name}").register(app)
     group = typer.main.get_command(app)
     assert isinstance(group, click.Group)
-    for _, command in cli_settings.every(group):
+    for command in (group, *(command for _, command in cli_settings.every(group))):
         _explain_arguments(command)
+        if isinstance(command, TyperGroup):
+            command.suggest_commands = not CLICK_SUGGESTS
     return group
 
 

@@ -23,6 +23,14 @@ MinCapture = Annotated[
     float | None, typer.Option(min=0.0, max=1.0, help="Share of them that must hold reasoning; 0.95 unless set.")
 ]
 Rank = Annotated[int | None, typer.Option(help="Lower is asked first.")]
+Turns = Annotated[
+    str | None,
+    typer.Option(
+        click_type=click.Choice(["last", "first", "all"]),
+        help="Which answers of a conversation are asked for: last (what stands before it is history), first, or all, "
+        "one after another, each after the model's own answers; last unless set.",
+    ),
+]
 MaxAttempts = Annotated[int | None, typer.Option(min=1, help="Tries a job may use up; 5 unless set.")]
 
 
@@ -38,11 +46,13 @@ def said(
     gate: int | None,
     min_capture: float | None,
     samples: int | None = None,
+    turns: str | None = None,
 ) -> dict[str, Any]:
     """The settings of `DatasetConfig` that were said, in its words."""
     values = {
         "model": model, "max_tokens": max_tokens, "temperature": temperature, "top_p": top_p,
         "thinking": None if thinking is None else thinking == "on", "profile": known_profile(profile),
         "extra": extra_keys(extra), "gate": gate, "min_capture": min_capture, "samples": samples,
+        "turns": turns,
     }  # fmt: skip
     return {setting: value for setting, value in values.items() if value is not None}

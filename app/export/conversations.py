@@ -8,7 +8,7 @@ from app.capture import Form, said
 from app.export.presets import EACH_TURN, Preset
 from app.export.values import Exported, Unfit
 from app.model.conversation import Message, Said, as_sent, prompts
-from app.model.request_hash import request_sha256
+from app.model.request_hash import was_sent
 
 
 def whole(turns: Sequence[Exported]) -> Exported:
@@ -34,12 +34,7 @@ def rows_of(row: Exported, preset: Preset) -> Sequence[Exported]:
 
 def _as_asked(turn: Exported, messages: list[Message]) -> bool:
     """Whether this is the prompt that the turn was asked with; where no hash of the request is known, it is taken."""
-    if turn.stored.request is None or turn.stored.request_sha256 is None:
-        return True
-    body = {**json.loads(turn.stored.request), "messages": as_sent(messages)}
-    if turn.tools is not None:
-        body["tools"] = json.loads(turn.tools)
-    return request_sha256(body) == turn.stored.request_sha256
+    return was_sent(messages, turn.tools, turn.stored.request, turn.stored.request_sha256) is not False
 
 
 def _said(turn: Exported) -> Said:

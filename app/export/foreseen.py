@@ -1,17 +1,20 @@
 """What a file would hold if it were written now: how many rows, about how large, and what would be left out."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from math import ceil
 
 from app.export.census import OPEN, Census
 from app.export.pages import answers_between
 from app.export.presets import EACH_TURN, Preset
-from app.export.request import ExportRequest, Format
+from app.export.request import Container, ExportRequest, Format
 from app.export.sink import sink_of
 from app.export.walk import OVER_LIMIT, Taking, Walked, lines_of
 from app.store.store import Store
 
 PLACES, NEIGHBOURS = 8, 8  # where answers are looked at for the size, and how many jobs at each
+PART = 16  # rows of a file at the most, where it is looked at what a file costs beside its rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +62,73 @@ async def foresee(store: Store, census: Census, request: ExportRequest) -> Fores
     left_out, pending = apart(census.left_out(request.only))
     if jobs < taken:
         left_out[OVER_LIMIT] = taken - jobs
-    of_one = await _bytes_a_job(store, census, request)
-    size = None if of_one is None or not jobs else round(of_one * jobs)
+    sample = await _looked_at(store, census, request)
+    size = None if sample is None or not jobs else sample.bytes_of(jobs, request.shard_size)
     each_turn = census.conversations and request.preset in EACH_TURN
     may_leave = request.preset in (Preset.TOKENS, Preset.TEXT) or request.format is Format.PARQUET
     return Foreseen(jobs, each_turn, may_leave, size, left_out, pending)
 
 
-async def _bytes_a_job(store: Store, census: Census, request: ExportRequest) -> float | None:
-    """By a file of some answers from all parts of the dataset; None where none of them makes a row."""
+async def _looked_at(store: Store, census: Census, request: ExportRequest) -> "_Sample | None":
+    """Some answers from all parts of the dataset, written as the export would; None where none of them makes a row."""
     taking = Taking(
         request.only, None, allow_uncaptured=True, preset=request.preset, format=request.format,
         template=request.template,
     )  # fmt: skip
-    sink, walked = sink_of(None, request.container), Walked()
-    try:
+    walked = Walked()
+    with closing(_Sample(request.container, request.shard_size)) as sample:
         for place in range(PLACES):
             after = census.last_ordinal * place // PLACES
             until = min(after + NEIGHBOURS, census.last_ordinal * (place + 1) // PLACES)
             page = await answers_between(store, census, after, until, with_tokens=request.preset is Preset.TOKENS)
-            sink.write(lines_of(walked, page, taking))
-        written = sink.finish()
-    finally:
-        sink.close()
-    return written.bytes / walked.jobs if walked.jobs else None
+            sample.write(lines_of(walked, page, taking))
+        sample.finish(walked.jobs)
+    return sample if walked.jobs else None
+
+
+class _Sample:
+    """Lines written twice, to one file and to several: what they cost, and what a file costs beside its lines.
+
+    A table has a footer of kilobytes, and a compressor begins anew with each file; in files of ten rows that was a
+    quarter of all bytes, in files of two two thirds.
+    """
+
+    def __init__(self, container: Container, shard_size: int | None) -> None:
+        self._container = container
+        self._rows_a_file = PART if shard_size is None else min(shard_size, PART)
+        self._whole, self._part = sink_of(None, container), sink_of(None, container)
+        self._parts: list[int] = []  # bytes of the files that are full
+        self._jobs = self._rows = 0
+        self._bytes_a_file = self._bytes_a_job = 0.0
+
+    def write(self, lines: Iterable[bytes]) -> None:
+        """Write whole lines."""
+        for line in lines:
+            self._whole.write([line])
+            if self._part.rows == self._rows_a_file:
+                self._begin_part()
+            self._part.write([line])
+
+    def _begin_part(self) -> None:
+        self._parts.append(self._part.finish().bytes)
+        self._part.close()
+        self._part = sink_of(None, self._container)
+
+    def finish(self, jobs: int) -> None:
+        """All is written, of so many jobs."""
+        whole, last = self._whole.finish(), self._part.finish().bytes
+        self._jobs, self._rows = jobs, whole.rows
+        if self._parts:
+            self._bytes_a_file = max(0.0, (sum(self._parts) + last - whole.bytes) / len(self._parts))
+        self._bytes_a_job = 0.0 if not jobs else max(0.0, whole.bytes - self._bytes_a_file) / jobs
+
+    def close(self) -> None:
+        """Let go of the files, finished or not."""
+        self._whole.close()
+        self._part.close()
+
+    def bytes_of(self, jobs: int, shard_size: int | None) -> int:
+        """About how large the files of so many jobs are together."""
+        rows = jobs * self._rows / self._jobs
+        files = 1 if shard_size is None else ceil(rows / shard_size)
+        return round(self._bytes_a_job * jobs + self._bytes_a_file * files)

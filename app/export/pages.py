@@ -111,7 +111,7 @@ async def _page(
         rows = await reads.rows(statements.answers(), params)
         if not with_tokens:
             return rows, {}
-        of = {"responses": bind_rows([(row.id,) for row in rows])}
+        of = {"responses": bind_rows([(row.id,) for row in rows]), "as_of_seq": census.seq}
         found = await reads.rows(statements.token_ids(), of)
     return rows, {row.response_id: (row.prompt, row.answer) for row in found}
 

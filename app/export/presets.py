@@ -15,6 +15,7 @@ from typing import Any
 from app.export.training import text_line, tokens_line
 from app.export.values import Exported
 from app.model.conversation import without_reasoning
+from app.model.loss_flags import loaded
 
 Line = dict[str, Any]
 MESSAGES = None  # the place of the prompt's messages, which are stored as JSON and put in as they are
@@ -122,6 +123,7 @@ def _full(row: Exported) -> Line:
         "params": None if row.params is None else json.loads(row.params),
         "verdict": row.stored.verdict,
         "flags": json.loads(row.stored.flags),
+        "loss_flags": sorted(loaded(row.stored.loss_flags)),
         "parser_version": row.stored.parser_version,
     }
     line["response"] = row.stored.facts() | _raw(row.stored.body)
@@ -140,6 +142,7 @@ def _turn(row: Exported) -> Line:
         "tool_calls": row.tool_calls,
         "verdict": row.stored.verdict,
         "flags": json.loads(row.stored.flags),
+        "loss_flags": sorted(loaded(row.stored.loss_flags)),
         "parser_version": row.stored.parser_version,
         "response": row.stored.facts() | _raw(row.stored.body),
     }
@@ -230,7 +233,7 @@ SHAPES: dict[Preset, Shape] = {
     Preset.FULL: Shape(
         (
             "sample_id", "messages", "reasoning", "content", "finish_reason", "usage", "tool_calls", "replica", "tools",
-            "params", "verdict", "flags", "parser_version", "response",
+            "params", "verdict", "flags", "loss_flags", "parser_version", "response",
         ),
         _full,
         ("script", "turns"),

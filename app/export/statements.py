@@ -113,6 +113,7 @@ def answers() -> Select[Any]:
             RESPONSE.c.profile, RESPONSE.c.raw_text_sent, RESPONSE.c.http_status, RESPONSE.c.content_type,
             RESPONSE.c.request_id, RESPONSE.c.request, RESPONSE.c.request_sha256, RESPONSE.c.requested_ms,
             RESPONSE.c.received_ms, RESPONSE.c.raw_sha256, RESPONSE.c.codec, RESPONSE.c.raw, READING.c.flags,
+            READING.c.loss_flags,
             READING.c.parser_version, READING.c.verdict, READING.c.text_form, READING.c.reasoning, READING.c.content,
             READING.c.tool_calls, READING.c.finish_reason, READING.c.parts,
         )
@@ -131,10 +132,13 @@ def answers() -> Select[Any]:
 
 @cache
 def token_ids() -> Select[Any]:
-    """The server's token ids of the responses of a batch."""
+    """The server's token ids of the responses of a batch, as of a seq."""
     wanted = batch_rows("responses", response=int)
+    other = TOKEN_IDS.alias("other")
+    seqs = select(func.max(other.c.seq)).where(other.c.response_id == wanted.c.response, other.c.seq <= _SEQ)
+    newest = seqs.correlate(wanted).scalar_subquery()
     return select(TOKEN_IDS.c.response_id, TOKEN_IDS.c.prompt, TOKEN_IDS.c.answer).join_from(
-        wanted, TOKEN_IDS, TOKEN_IDS.c.response_id == wanted.c.response
+        wanted, TOKEN_IDS, and_(TOKEN_IDS.c.response_id == wanted.c.response, TOKEN_IDS.c.seq == newest)
     )
 
 

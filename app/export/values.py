@@ -18,6 +18,7 @@ class Stored:
     replica: int
     verdict: str
     flags: str  # JSON
+    loss_flags: str | None  # JSON; null for none
     parser_version: int
     form: str
     expected: int

@@ -41,7 +41,7 @@ async def find(store: Store, request: ImportRequest) -> Target:
     async with store.snapshot() as reads:
         found = await reads.first(statements.dataset_named(), {"name": request.dataset})
     if found is None:
-        return Target(None, request.rank or 0, DatasetConfig().changed(**request.said))
+        return Target(None, request.rank or 0, DatasetConfig().changed(**request.settings))
     return _found(found, request)
 
 
@@ -62,7 +62,7 @@ async def find_or_create(tx: Tx, request: ImportRequest) -> DatasetId:
     row = {
         "name": request.dataset,
         "created_ms": tx.now_ms,
-        "config": DatasetConfig().changed(**request.said).to_json(),
+        "config": DatasetConfig().changed(**request.settings).to_json(),
         "max_attempts": request.max_attempts or _MAX_ATTEMPTS,
         "rank": request.rank or 0,
     }
@@ -94,7 +94,7 @@ def refuse_other_settings(request: ImportRequest, stored: DatasetConfig, max_att
 
 
 def _different(request: ImportRequest, stored: DatasetConfig, max_attempts: int) -> Iterator[str]:
-    said: dict[str, Any] = {**request.said, "max_attempts": request.max_attempts}
+    said: dict[str, Any] = {**request.settings, "max_attempts": request.max_attempts}
     for name, value in said.items():
         has = max_attempts if name == "max_attempts" else getattr(stored, name)
         if value is not None and value != has:

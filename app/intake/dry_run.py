@@ -11,9 +11,12 @@ from app.intake.identity import Origin
 from app.intake.importing import check_file
 from app.intake.lines import open_lines
 from app.intake.matching import Repeats, numbered
-from app.intake.request import ImportReport, ImportRequest
+from app.intake.refusal import expected
+from app.intake.request import ImportReport, ImportRequest, Rejected
 from app.intake.rows import Reject, Row
 from app.model.config import DatasetConfig
+
+_NAMED = 5  # rejects that are named one by one; the others are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class DryRun:
     _seen: "_Seen" = field(default_factory=lambda: _Seen())
     _tally: Tally = field(default_factory=Tally)
     _fates: Counter[str] = field(default_factory=Counter)
+    _first_rejected: list[Rejected] = field(default_factory=list)
     _sha256: str | None = None
 
     def fates(self) -> Iterator[Fate]:
@@ -53,6 +57,9 @@ class DryRun:
         else:
             self._fates["rejected"] += 1
             self._tally.reasons[fate.dropped.partition(":")[0]] += 1
+            if len(self._first_rejected) < _NAMED:
+                detail = row.detail if isinstance(row, Reject) else ""
+                self._first_rejected.append(Rejected(row.line, fate.dropped, expected(fate.dropped), detail))
         return fate
 
     def report(self) -> ImportReport:
@@ -74,6 +81,7 @@ class DryRun:
             rejects=None,
             conversations=self._tally.conversations,
             turns=self._tally.turns,
+            first_rejected=tuple(self._first_rejected),
             samples=DatasetConfig().changed(**self.request.said).samples,
         )
 

@@ -44,6 +44,7 @@ async def import_file(store: Store, request: ImportRequest, progress: Callable[[
         SideFile(places(request.path, request.dataset, folder, UNANSWERED)) as unanswered,
     ):
         target = await find(store, request)
+        request = request.into(target.config)
         run = _Import(store, request, target, lines, out, uncaptured, progress)
         send, receive = anyio.create_memory_object_stream[Chunk](_AHEAD)
         async with anyio.create_task_group() as tasks:

@@ -11,12 +11,13 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import zstandard
 
+from app.intake.no_data import DATABASE, LOOKED_AT, refuse_no_data
 from app.intake.parquet import ParquetRows
-from app.intake.split import CHUNK, Line, Readable, split_for
+from app.intake.split import CHUNK, Line, split_for
 from app.model.errors import ResourceExhausted
 
 STDIN = "-"
@@ -47,6 +48,7 @@ class Lines:
         number = 0
         try:
             file = _decompressed(source, source.peek(4)[:4])
+            refuse_no_data(self.name, file.peek(LOOKED_AT)[:LOOKED_AT])
             for line in split_for(self.name)(file):
                 number = line.number
                 yield line
@@ -109,7 +111,28 @@ def open_lines(path: str) -> Iterator[Rows]:
         yield Lines(raw, Path(path).stat().st_size or None, Path(path).name)
 
 
-def _decompressed(source: "io.BufferedReader[_Meter]", start: bytes) -> Readable:
+def look_at(path: str) -> None:
+    """Refuse a file that is none of rows, before a store is made for it; a pipe is looked at when it is read.
+
+    So is a database: it may be the store itself, which is refused as that, and which nobody else may open.
+    """
+    if not Path(path).is_file() or path.lower().endswith(".parquet"):
+        return
+    start = _start_of(path)
+    if not start.startswith(DATABASE):
+        refuse_no_data(Path(path).name, start)
+
+
+def _start_of(path: str) -> bytes:
+    """The first bytes of a file, unpacked; none where it cannot be read, which is said when it is read for good."""
+    try:
+        with Path(path).open("rb") as source:
+            return _decompressed(source, source.peek(4)[:4]).peek(LOOKED_AT)[:LOOKED_AT]
+    except (*_DAMAGE, OSError):
+        return b""
+
+
+def _decompressed(source: "io.BufferedReader[Any]", start: bytes) -> "gzip.GzipFile | io.BufferedReader[Any]":
     if start.startswith(_GZIP):
         return gzip.GzipFile(fileobj=source, mode="rb")
     if start == _ZSTD:
@@ -163,7 +186,7 @@ class _Zstd(io.RawIOBase):
 
     _STEP = 1024  # compressed bytes at a time: a block of 4 bytes may hold 128 KiB, so this bounds the memory
 
-    def __init__(self, source: "io.BufferedReader[_Meter]") -> None:
+    def __init__(self, source: "io.BufferedReader[Any]") -> None:
         self._source = source
         self._frame = zstandard.ZstdDecompressor().decompressobj()
         self._begun = False

@@ -1,12 +1,13 @@
 """What an import is asked to do, and what it reports."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from app.intake.lines import STDIN
 from app.intake.matching import Repeats
+from app.intake.normal import Turns
 from app.intake.rows import Reading
 from app.model.config import DatasetConfig
 
@@ -31,6 +32,16 @@ class ImportRequest:
         DatasetConfig().changed(**self.said)  # refuses what no dataset may set, before anything is opened
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the dataset that this import says."""
+        turns = self.reading.turns
+        return dict(self.said) if turns is None else {**self.said, "turns": turns.value}
+
+    def into(self, config: DatasetConfig) -> "ImportRequest":
+        """The request with what it leaves to the dataset, as the dataset has it now."""
+        return replace(self, reading=replace(self.reading, turns=Turns(config.turns)))
+
+    @property
     def source_name(self) -> str:
         return self.path if self.path == STDIN else Path(self.path).name
 
@@ -44,6 +55,16 @@ class Progress:
     rows: int
     added: int
     rejected: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A row that would not be taken: where it stands and why."""
+
+    line: int
+    reason: str
+    expected: str
+    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +93,7 @@ class ImportReport:
     conversations: int = 0  # rows that ask for several answers, one after another
     turns: int = 0  # of these conversations
     samples: int = 1  # answers a prompt
+    first_rejected: Sequence[Rejected] = ()  # of a dry run, which writes none of them down
 
 
 def is_readable(path: str) -> bool:

@@ -20,7 +20,7 @@ class Reading:
 
     format: str = AUTO
     id_field: str | None = None
-    turns: Turns = Turns.LAST
+    turns: Turns | None = None  # None: as the dataset says, else the last
     drop_system: bool = False  # of prompts; an old answer was given under its system prompt
 
 
@@ -78,8 +78,7 @@ def _row(line: int, data: bytes, reading: Reading) -> Row:
     }
     format_, draft = read_draft(row, reading.format)
     result = None if format_.answer is None else format_.answer(row, data)
-    # An old answer is that to the last turn, whatever is asked of other rows.
-    turns = Turns.ALL if draft.script else reading.turns if result is None else Turns.LAST
+    turns = Turns.ALL if draft.script else _asked(reading, result)
     drop_system = reading.drop_system and result is None
     prompt = Prompt([], None, []) if draft.prompt_elsewhere else normalise(draft, turns, drop_system=drop_system)
     identity = identify(row if draft.named is None else draft.named, prompt.messages, prompt.tools, reading.id_field)
@@ -93,6 +92,11 @@ def _row(line: int, data: bytes, reading: Reading) -> Row:
     notes, asks = tuple(prompt.notes), turns_in(prompt.messages)
     result = _for_turns(result, asks)
     return Row(line, format_.name, identity, messages, tools, notes, settings, result, asks, draft.prompt_elsewhere)
+
+
+def _asked(reading: Reading, result: OldAnswer | None) -> Turns:
+    """Which answers a row asks for. An old one is that to the last turn, whatever is asked of other rows."""
+    return Turns.LAST if result is not None or reading.turns is None else reading.turns
 
 
 def _for_turns(result: OldAnswer | None, asks: int) -> OldAnswer | None:

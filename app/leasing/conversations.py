@@ -51,11 +51,12 @@ def _conversation(place: Place, rows: Sequence[Any]) -> Conversation:
             f"Job {place.job} is at turn {place.turn}, and has the answers of the turns {sorted(before)}. "
             "Run `thinkledger verify`."
         )
-    answers = tuple(_said(before[turn]) for turn in range(place.turn))
+    answers = tuple(said_in(before[turn]) for turn in range(place.turn))
     return Conversation(json.loads(place.script), place.turns, answers)
 
 
-def _said(row: Any) -> Said:
+def said_in(row: Any) -> Said:
+    """What an answer says by one of its readings."""
     reasoning, content = (decode_text(row.text_form, text) for text in (row.reasoning, row.content))
     body = b"" if row.raw is None else unpack(row.codec, row.raw)
     return said(body, Form(row.form), reasoning, content, row.tool_calls)

@@ -7,7 +7,7 @@ from sqlalchemy import Integer, Select, Update, and_, bindparam, case, func, nul
 from sqlalchemy.dialects.sqlite import Insert, insert
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from app.model.states import Event, JobState, sources
+from app.model.states import MOVES, Event, JobState, sources
 from app.store.batch import batch_rows
 from app.store.tables import JOB, META, READING, RESPONSE, TURN
 
@@ -40,6 +40,24 @@ def histories() -> Select[Any]:
         .join(RESPONSE, RESPONSE.c.id == TURN.c.response_id)
         .join(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == _newest()))
         .order_by(TURN.c.job_id, TURN.c.turn)
+    )  # fmt: skip
+
+
+@cache
+def every_reading() -> Select[Any]:
+    """Every reading of the answers that the jobs of the batch have before a turn, and how each was asked."""
+    wanted = batch_rows("wanted", job=int, turn=int)
+    return (
+        select(
+            TURN.c.job_id, TURN.c.turn, RESPONSE.c.request, RESPONSE.c.request_sha256, RESPONSE.c.form,
+            RESPONSE.c.codec, case((READING.c.tool_calls.is_(None), null()), else_=RESPONSE.c.raw).label("raw"),
+            READING.c.seq, READING.c.text_form, READING.c.reasoning, READING.c.content, READING.c.tool_calls,
+        )
+        .select_from(wanted)
+        .join(TURN, and_(TURN.c.job_id == wanted.c.job, TURN.c.turn < wanted.c.turn))
+        .join(RESPONSE, RESPONSE.c.id == TURN.c.response_id)
+        .join(READING, READING.c.response_id == RESPONSE.c.id)
+        .order_by(TURN.c.job_id, TURN.c.turn, READING.c.seq)
     )  # fmt: skip
 
 
@@ -144,6 +162,30 @@ def set_turn() -> Update:
     """How many answers these conversations have."""
     ends = batch_rows("ends", job=int, turn=int)
     return update(JOB).where(JOB.c.id == ends.c.job).values(turn=ends.c.turn)
+
+
+@cache
+def came_then() -> Update:
+    """These conversations were finished by answers that had come before."""
+    ends = batch_rows("ends", job=int, received_ms=int, imported=int)
+    came = {"finished_ms": ends.c.received_ms, "imported": ends.c.imported}
+    return update(JOB).where(JOB.c.id == ends.c.job, JOB.c.state == JobState.DONE).values(came)
+
+
+@cache
+def reopen() -> Update:
+    """Conversations that are done at these turns, before the last one of their script, are asked on from there."""
+    places = batch_rows("places", job=int, turn=int)
+    return (
+        update(JOB)
+        .where(
+            JOB.c.id == places.c.job,
+            JOB.c.turn == places.c.turn,
+            JOB.c.turn < JOB.c.turns,
+            JOB.c.state == JobState.DONE,
+        )
+        .values(state=MOVES[JobState.DONE, Event.RETRY], tries=0, expiries=0, deaths=0, cause=null())
+    )
 
 
 @cache

@@ -28,6 +28,7 @@ class DatasetConfig:
     gate: int = 20
     min_capture: float = 0.95
     samples: int = 1  # answers a prompt, each a job of its own
+    turns: str = "last"  # which answers of a conversation an import asks for: last, first or all
 
     def __post_init__(self) -> None:
         taken = sorted(RESERVED & self.extra.keys())

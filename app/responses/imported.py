@@ -16,7 +16,7 @@ from app.model.ids import JobId, ResponseId
 from app.model.old_answer import OldAnswer
 from app.model.verdicts import Verdict
 from app.responses import statements
-from app.responses.read import copied_facts, reading_row, token_row
+from app.responses.read import copied_facts, has_token_ids, reading_row, token_row
 from app.responses.turns import take_conversations
 from app.responses.unread import prompt_text
 from app.responses.versions import claim_version
@@ -134,8 +134,12 @@ async def _store(tx: Tx, taken: Sequence[JobResult], attempts: dict[JobId, int])
     numbers = {(row.job_id, row.turn): row.id for row in await tx.rows(statements.stored(), {"kept": keys})}
     readings = [reading_row(numbers[job, turn], seq, result.reading) for job, turn, result in turns]
     await tx.many(statements.add_reading(), readings)
-    tokens = [token_row(ResponseId(numbers[job, turn]), result.reading) for job, turn, result in turns]
-    await tx.many(statements.add_token_ids(), [row for row in tokens if row is not None])
+    tokens = [
+        token_row(ResponseId(numbers[job, turn]), seq, result.reading)
+        for job, turn, result in turns
+        if has_token_ids(result.reading)
+    ]
+    await tx.many(statements.add_token_ids(), tokens)
     talks = {one.job: len(one.result.turns) for one in taken if one.result.earlier is not None and one.result.readable}
     await take_conversations(tx, talks, numbers)
 

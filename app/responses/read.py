@@ -51,7 +51,8 @@ async def settle(tx: Tx, judged: Sequence[Judged]) -> list[bool]:
     seq = await tx.seq()
     await tx.many(statements.add_reading(), [reading_row(one.response, seq, one.reading) for one in new])
     await tx.many(
-        statements.add_token_ids(), [row for one in new if (row := token_row(one.response, one.reading)) is not None]
+        statements.add_token_ids(),
+        [token_row(one.response, seq, one.reading) for one in new if has_token_ids(one.reading)],
     )
     readable = [one for one in new if one.reading.verdict is not Verdict.MALFORMED]
     accepted = await _accept(tx, [one for one in readable if one.turn is None])
@@ -139,12 +140,16 @@ def copied_facts(reading: Reading) -> tuple[int | str | None, ...]:
     )  # fmt: skip
 
 
-def token_row(response: ResponseId, reading: Reading) -> dict[str, Any] | None:
-    """The server's token ids as they are stored; None where there are none."""
-    if reading.token_ids is None and reading.prompt_token_ids is None:
-        return None
+def has_token_ids(reading: Reading) -> bool:
+    """Whether the server said token ids of prompt or answer."""
+    return reading.token_ids is not None or reading.prompt_token_ids is not None
+
+
+def token_row(response: ResponseId, seq: int, reading: Reading) -> dict[str, Any]:
+    """The server's token ids as they are stored."""
     return {
         "response_id": response,
+        "seq": seq,
         "prompt": pack_ids(reading.prompt_token_ids),
         "answer": pack_ids(reading.token_ids),
     }

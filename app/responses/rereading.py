@@ -18,13 +18,14 @@ from app.model.loss_flags import loaded
 from app.model.states import Event, JobState, sources
 from app.model.verdicts import Verdict
 from app.responses import statements
-from app.responses.healing import with_turns
+from app.responses.healing import said_before, with_turns
 from app.responses.read import reading_row
 from app.responses.rewriting import Changed, Rewrite, rewrite
+from app.responses.token_ids import other_token_ids
 from app.responses.transitions import Report, Transition
 from app.responses.unread import prompt_text
 from app.store.batch import bind_rows
-from app.store.codec import decode_text, unpack
+from app.store.codec import unpack
 from app.store.store import Store
 
 PAGE = 500  # places in the order of import
@@ -98,12 +99,11 @@ def _changed(row: Any) -> Changed | None:
     reading = read_anew(row)
     response = ResponseId(row.id)
     anew = reading_row(response, 0, reading)
-    if all(anew[name] == getattr(row, name) for name in COMPARED):
+    other_ids = other_token_ids(row, reading)
+    if not other_ids and all(anew[name] == getattr(row, name) for name in COMPARED):
         return None
     was_none = Verdict(row.verdict) is Verdict.MALFORMED
     heals = was_none and reading.verdict is not Verdict.MALFORMED and not row.answered and row.state in WITHOUT_ANSWER
-    if row.turns > 1:
-        heals = heals and row.turn == row.at_turn
     return Changed(
         response=response,
         job=JobId(row.job_id),
@@ -119,6 +119,7 @@ def _changed(row: Any) -> Changed | None:
         received_ms=row.received_ms,
         imported=row.worker_id is None,
         finishes=heals,
+        other_token_ids=bool(other_ids),
         conversation=row.turns > 1,
     )
 
@@ -127,10 +128,8 @@ def _goes_on_otherwise(row: Any, reading: Reading) -> bool:
     """Whether later turns were asked after another answer than the new reading sees."""
     if not row.asked_after:
         return False
-    body, form = unpack(row.codec, row.raw), Form(row.form)
-    reasoning, content = (decode_text(row.text_form, text) for text in (row.reasoning, row.content))
-    before = said(body, form, reasoning, content, row.tool_calls)
-    return not said(body, form, reading.reasoning, reading.content, reading.tool_calls).goes_on_as(before)
+    anew = said(unpack(row.codec, row.raw), Form(row.form), reading.reasoning, reading.content, reading.tool_calls)
+    return not anew.goes_on_as(said_before(row))
 
 
 def read_anew(row: Any) -> Reading:
@@ -144,7 +143,9 @@ async def _take(store: Store, request: Reparse, report: Report, changed: list[Ch
     taken = [one for one in changed if request.allow_regression or not one.transition.regression]
     if not request.apply:
         _count(report, changed)
-        report.finished += len({one.job for one in taken if one.finishes})
+        report.finished += len({one.job for one in taken if one.finishes and not one.conversation})
+        report.finished += sum(one.turns[-1].answer.last for one in taken if one.turns)
+        report.reopened += sum(one.reopens is not None for one in taken)
         return
     done = await store.write(rewrite, Rewrite(taken)) if taken else None
     skipped = done.overtaken if done is not None else frozenset[ResponseId]()
@@ -152,6 +153,7 @@ async def _take(store: Store, request: Reparse, report: Report, changed: list[Ch
     report.kept += len(changed) - len(taken)
     report.overtaken += len(skipped)
     report.finished += done.finished if done is not None else 0
+    report.reopened += done.reopened if done is not None else 0
 
 
 def _count(report: Report, changed: list[Changed]) -> None:

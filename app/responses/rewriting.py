@@ -10,7 +10,7 @@ from app.model.loss_flags import LossFlag
 from app.responses import statements
 from app.responses.read import copied_facts, reading_row, token_row
 from app.responses.transitions import Report, Transition
-from app.responses.turns import TurnAnswer, copy_whole, take_turns
+from app.responses.turns import StoredTurn, copy_whole, reopen, take_stored_turns
 from app.responses.versions import claim_version
 from app.store.batch import bind_rows
 from app.store.transaction import Tx
@@ -32,8 +32,10 @@ class Changed:
     received_ms: int
     imported: bool
     finishes: bool  # no answer stands for its job, and this would be one
+    other_token_ids: bool = False  # than those that are stored
     conversation: bool = False  # its job is one of several turns
-    turn: TurnAnswer | None = None  # where it is the answer that a conversation waits for
+    turns: tuple[StoredTurn, ...] = ()  # the answers with which its conversation goes on, from its present turn on
+    reopens: int | None = None  # the turn at which its conversation, which ended early, goes on after all
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Rewritten:
 
     overtaken: frozenset[ResponseId]  # read anew by somebody else since they were compared: not written
     finished: int
+    reopened: int = 0
 
 
 async def rewrite(tx: Tx, requests: Sequence[Rewrite]) -> list[Rewritten]:
@@ -66,14 +69,14 @@ async def _rewrite_one(tx: Tx, changed: Sequence[Changed]) -> Rewritten:
         return Rewritten(overtaken, 0)
     seq = await tx.seq()
     await tx.many(statements.add_reading(), [reading_row(one.response, seq, one.reading) for one in fresh])
-    token_rows = [row for one in fresh if (row := token_row(one.response, one.reading)) is not None]
-    await tx.many(statements.add_token_ids(), token_rows)
+    other_ids = [token_row(one.response, seq, one.reading) for one in fresh if one.other_token_ids]
+    await tx.many(statements.add_token_ids(), other_ids)
     await tx.run(statements.copy_facts(), {"facts": bind_rows(_facts(one) for one in fresh if not one.conversation)})
     await copy_whole(tx, {one.job for one in fresh if one.conversation and one.transition.accepted})
     finished = await _finish(tx, [one for one in fresh if one.finishes and not one.conversation], seq)
-    turns = [one.turn for one in fresh if one.turn is not None]
-    taken = await take_turns(tx, turns, told_late=False)
-    return Rewritten(overtaken, finished + sum(one.last and one.response in taken for one in turns))
+    ended = await take_stored_turns(tx, [one.turns for one in fresh if one.turns])
+    reopened = await reopen(tx, {one.job: one.reopens for one in fresh if one.reopens is not None})
+    return Rewritten(overtaken, finished + ended, reopened)
 
 
 async def _finish(tx: Tx, answers: Sequence[Changed], seq: Seq) -> int:
@@ -110,6 +113,7 @@ async def note_end(tx: Tx, ends: Sequence[End]) -> list[None]:
     for end in ends:
         report = end.report
         counts = {"changed": report.changed - report.kept, "regressions": report.regressions, "kept": report.kept}
+        counts["reopened"] = report.reopened
         await tx.seq()
         await events.note(tx, "reparsed", dataset=end.dataset, finished=report.finished, **counts)
     return [None] * len(ends)

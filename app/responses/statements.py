@@ -76,8 +76,8 @@ def add_reading() -> Insert:
 
 @cache
 def add_token_ids() -> Insert:
-    """The server's token ids of a response; they do not depend on the parser."""
-    return insert(TOKEN_IDS).on_conflict_do_nothing(index_elements=["response_id"])
+    """The token ids that a reading sees are added with it, never changed."""
+    return insert(TOKEN_IDS)
 
 
 @cache
@@ -310,6 +310,15 @@ def _newest_seq() -> Any:
     )
 
 
+def _newest_tokens() -> Any:
+    return (
+        select(func.max(TOKEN_IDS.c.seq))
+        .where(TOKEN_IDS.c.response_id == RESPONSE.c.id)
+        .correlate(RESPONSE)
+        .scalar_subquery()
+    )
+
+
 def _stands(response: Any = RESPONSE) -> Any:
     return and_(response.c.accepted_seq.is_not(None), response.c.superseded_seq.is_(None))
 
@@ -327,16 +336,21 @@ def to_reread() -> Select[Any]:
         select(
             RESPONSE.c.id, RESPONSE.c.job_id, RESPONSE.c.attempt, RESPONSE.c.worker_id, RESPONSE.c.http_status,
             RESPONSE.c.form, RESPONSE.c.expected, RESPONSE.c.profile, RESPONSE.c.requested_ms, RESPONSE.c.received_ms,
+            RESPONSE.c.request, RESPONSE.c.request_sha256,
             RESPONSE.c.codec, RESPONSE.c.raw, or_(_stands(), goes_on).label("stands"), answered.label("answered"),
             and_(JOB.c.turns > 1, asked_after).label("asked_after"),
-            JOB.c.state, JOB.c.dataset_id, JOB.c.turns, JOB.c.turn.label("at_turn"), RESPONSE.c.turn, SAMPLE.c.messages,
+            JOB.c.state, JOB.c.attempt.label("job_attempt"), JOB.c.dataset_id, JOB.c.turns,
+            JOB.c.turn.label("at_turn"), RESPONSE.c.turn,
+            SAMPLE.c.messages, SAMPLE.c.tools,
             READING.c.seq, READING.c.verdict, READING.c.flags, READING.c.reasoning, READING.c.content,
             READING.c.text_form, READING.c.tool_calls, READING.c.finish_reason, READING.c.usage, READING.c.parts,
             READING.c.choices, READING.c.found, READING.c.loss_flags,
+            TOKEN_IDS.c.prompt.label("prompt_ids"), TOKEN_IDS.c.answer.label("answer_ids"),
         )
         .select_from(responses)
         .join(RESPONSE, RESPONSE.c.id == responses.c.response)
         .join(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == _newest_seq()))
+        .outerjoin(TOKEN_IDS, and_(TOKEN_IDS.c.response_id == RESPONSE.c.id, TOKEN_IDS.c.seq == _newest_tokens()))
         .join(JOB, JOB.c.id == RESPONSE.c.job_id)
         .join(SAMPLE, SAMPLE.c.id == JOB.c.sample_ref)
     )  # fmt: skip

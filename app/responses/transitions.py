@@ -44,6 +44,7 @@ class Report:
     flagged: Counter[LossFlag] = field(default_factory=Counter)  # bodies that hint at a loss now, and did not before
     cleared: Counter[LossFlag] = field(default_factory=Counter)  # the other way
     finished: int = 0  # jobs without an answer that a stored body finishes
+    reopened: int = 0  # conversations that ended early by an answer that is read otherwise now
     kept: int = 0  # regressions that were not written
     overtaken: int = 0  # bodies that somebody else read anew, or removed, in the meantime
 

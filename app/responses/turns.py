@@ -6,6 +6,7 @@ conversation is, is `job.turn`: an answer to another turn than that is kept as l
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from app.leasing import statements_turns
@@ -49,6 +50,42 @@ async def take_turns(tx: Tx, answers: Sequence[TurnAnswer], *, told_late: bool =
     await _go_on(tx, [one for one in ours if not one.last])
     await _finish(tx, [(one.lease, one.turn) for one in ours if one.last])
     return {one.response for one in ours}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """An answer to a turn that was stored before; `imported`: no worker brought it."""
+
+    answer: TurnAnswer
+    received_ms: int
+    imported: bool
+
+
+async def take_stored_turns(tx: Tx, talks: Sequence[Sequence[StoredTurn]]) -> int:
+    """Let conversations go on with stored answers, each with those of its next turns; how many of them ended.
+
+    They are finished when their last answer came, not now: what is only read anew must not look like speed.
+    """
+    ended = 0
+    for of_one_turn in zip_longest(*talks):
+        stored = [one for one in of_one_turn if one is not None]
+        taken = await take_turns(tx, [one.answer for one in stored], told_late=False)
+        last = [one for one in stored if one.answer.last and one.answer.response in taken]
+        rows = bind_rows((one.answer.lease.job, one.received_ms, int(one.imported)) for one in last)
+        if last:
+            await tx.run(statements_turns.came_then(), {"ends": rows})
+        ended += len(last)
+    return ended
+
+
+async def reopen(tx: Tx, places: Mapping[JobId, int]) -> int:
+    """Ask on in conversations that ended early at these turns, by an answer that is read otherwise now.
+
+    What they have stands until the new end is accepted, as with a retry.
+    """
+    if not places:
+        return 0
+    return await tx.run(statements_turns.reopen(), {"places": bind_rows(places.items())})
 
 
 async def end_here(tx: Tx, leases: Sequence[Lease]) -> list[JobState | None]:

@@ -402,11 +402,15 @@ class Reading(SQLModel, table=True):
 
 
 class TokenIds(SQLModel, table=True):
-    """The server's token ids of a response: little-endian uint32, zstd."""
+    """The server's token ids of a response: little-endian uint32, zstd. Append-only as readings are.
+
+    A reading that sees other ids than the one before it has a row of its own; none at all in it means no ids any more.
+    """
 
     __tablename__ = "token_ids"
     __table_args__ = (STRICT,)
     response_id: int = _to("response.id", primary=True)
+    seq: int = Field(sa_column=Column(Integer, primary_key=True))
     prompt: bytes | None = _blob(null=True)
     answer: bytes | None = _blob(null=True)
 

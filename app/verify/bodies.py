@@ -8,9 +8,10 @@ import zstandard
 
 from app.capture import PARSER_VERSION, Reading
 from app.model.ids import ResponseId
-from app.responses.read import reading_row, token_row
+from app.responses.read import reading_row
 from app.responses.rereading import read_anew
-from app.store.codec import unpack, unpack_ids
+from app.responses.token_ids import other_token_ids
+from app.store.codec import unpack
 from app.verify.findings import REPARSE, RESTORE, Finding
 
 WAIT = "start a worker, which reads it"
@@ -76,19 +77,5 @@ def _wrong_reading(row: Any, reading: Reading) -> Iterator[tuple[str, str]]:
 
 
 def _wrong_tokens(row: Any, reading: Reading) -> Iterator[tuple[str, str]]:
-    tokens = token_row(ResponseId(row.id), reading)
-    if tokens is None and row.prompt_ids is None and row.answer_ids is None:
-        return
-    anew = {} if tokens is None else tokens
-    for key, stored in (("prompt", row.prompt_ids), ("answer", row.answer_ids)):
-        if _ids(stored) != _ids(anew.get(key)):
-            yield f"the token ids of its {key} do not come of its body", RESTORE
-
-
-def _ids(packed: bytes | None) -> tuple[int, ...] | None:
-    if packed is None:
-        return None
-    try:
-        return unpack_ids(packed)
-    except (zstandard.ZstdError, ValueError):
-        return ()
+    for key in other_token_ids(row, reading):
+        yield f"the token ids of its {key} do not come of its body", REPARSE

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Integer, Select, and_, bindparam, case, func, literal_column, select
+from sqlalchemy import Integer, Select, Table, and_, bindparam, case, func, literal_column, select
 
 from app.store.batch import batch_rows
 from app.store.tables import (
@@ -79,13 +79,8 @@ def jobs() -> Select[Any]:
     )  # fmt: skip
 
 
-def _newest() -> Any:
-    return (
-        select(func.max(READING.c.seq))
-        .where(READING.c.response_id == RESPONSE.c.id)
-        .correlate(RESPONSE)
-        .scalar_subquery()
-    )
+def _newest(of: Table = READING) -> Any:
+    return select(func.max(of.c.seq)).where(of.c.response_id == RESPONSE.c.id).correlate(RESPONSE).scalar_subquery()
 
 
 @cache
@@ -107,6 +102,18 @@ def answers() -> Select[Any]:
         )
         .order_by(RESPONSE.c.job_id, RESPONSE.c.turn)
     )  # fmt: skip
+
+
+@cache
+def scripts() -> Select[Any]:
+    """What conversations of a batch ask, and with which tools."""
+    wanted = batch_rows("jobs", job=int)
+    return (
+        select(JOB.c.id, JOB.c.dataset_id, JOB.c.sample_id, JOB.c.turns, JOB.c.turn, SAMPLE.c.messages, SAMPLE.c.tools)
+        .select_from(wanted)
+        .join(JOB, JOB.c.id == wanted.c.job)
+        .join(SAMPLE, SAMPLE.c.id == JOB.c.sample_ref)
+    )
 
 
 @cache
@@ -158,7 +165,7 @@ def bodies() -> Select[Any]:
         .join(JOB, JOB.c.id == RESPONSE.c.job_id)
         .join(SAMPLE, SAMPLE.c.id == JOB.c.sample_ref)
         .outerjoin(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == _newest()))
-        .outerjoin(TOKEN_IDS, TOKEN_IDS.c.response_id == RESPONSE.c.id)
+        .outerjoin(TOKEN_IDS, and_(TOKEN_IDS.c.response_id == RESPONSE.c.id, TOKEN_IDS.c.seq == _newest(TOKEN_IDS)))
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from anyio import to_thread
 
 from app.capture import PARSER_VERSION
+from app.model.ids import JobId
 from app.store.batch import bind_rows
 from app.store.soundness import complaints, dangling
 from app.store.store import Store
@@ -15,6 +16,7 @@ from app.store.transaction import Reads
 from app.verify import statements
 from app.verify.bodies import check_body, check_response
 from app.verify.findings import RESTORE, Finding, Report
+from app.verify.histories import BATCH, check_histories
 from app.verify.jobs import check_job
 from app.verify.page_sums import (
     PageSums,
@@ -104,6 +106,9 @@ class _Verification:
             self.sums.job(job)
             of_job = answers.get(job.id, ()), turns.get(job.id, ())
             self._tell(check_job(job, *of_job, self._name(job.dataset_id)))
+        talks = [JobId(job.id) for job in rows if job.turns > 1 and job.turn > 0 and self._chosen_talk(job.id)]
+        for place in range(0, len(talks), BATCH):
+            self._tell(await check_histories(self.reads, talks[place : place + BATCH], self.names))
         self.report.jobs += len(rows)
         self.told.progress(min(after + PAGE, self.jobs), self.jobs + self.responses)
 
@@ -125,6 +130,9 @@ class _Verification:
 
     def _chosen(self, response: int) -> bool:
         return self.full or response % max(1, self.responses // SPOT_CHECKS) == 0
+
+    def _chosen_talk(self, job: int) -> bool:
+        return self.full or job % max(1, self.jobs // SPOT_CHECKS) == 0
 
     async def _check_bodies(self, batch: Sequence[Any]) -> None:
         wanted = {"wanted": bind_rows((row.id,) for row in batch)}

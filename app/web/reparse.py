@@ -96,5 +96,6 @@ def _data(report: Report) -> dict[str, Any]:
             for flag in report.loss_flags
         },
         "regressions": report.regressions, "regressions_not_written": report.kept, "finished": report.finished,
+        "reopened": report.reopened,
         "overtaken": report.overtaken,
     }  # fmt: skip

@@ -83,6 +83,8 @@ class TurnLine:
     number: str
     href: str | None
     shown: bool
+    history: str  # how what it was asked after differs from what is read now; empty: in nothing
+    read_then: tuple[Said, ...]  # the answers before it, as they were sent, that are read otherwise now
     asked: tuple[Said, ...]
     verdict: Mark | None
     answer: Said | None
@@ -210,11 +212,19 @@ def _turn(site: Site, view: SampleView, one: TurnView, asked: Shown) -> TurnLine
         if answer is None
         else site.sample_url(asked.name, line.sample_id, asked.replica, turn=one.turn, **words),
         shown=view.shown is not None and one.response == view.shown.id,
+        history=_history(one),
+        read_then=tuple(_message({**said, "role": f"turn {turn}"}, whole) for turn, said in one.read_then),
         asked=tuple(_message(said, whole) for said in one.asked),
         verdict=None if reading is None else verdict_mark(reading.verdict),
         answer=message,
         missing=f"not answered yet; the job is {line.state}",
     )
+
+
+def _history(one: TurnView) -> str:
+    if not one.as_known:
+        return "asked after something else than any reading of the answers before it"
+    return "asked after these texts of answers that are read otherwise now:" if one.read_then else ""
 
 
 def _panes(site: Site, view: SampleView, asked: Shown) -> Iterator[Pane]:

@@ -734,13 +734,14 @@ def upgrade() -> None:
     op.create_table(
         "token_ids",
         sa.Column("response_id", sa.Integer(), nullable=False),
+        sa.Column("seq", sa.Integer(), nullable=False),
         sa.Column("prompt", sa.LargeBinary(), nullable=True),
         sa.Column("answer", sa.LargeBinary(), nullable=True),
         sa.ForeignKeyConstraint(
             ["response_id"],
             ["response.id"],
         ),
-        sa.PrimaryKeyConstraint("response_id"),
+        sa.PrimaryKeyConstraint("response_id", "seq"),
         sqlite_strict=True,
     )
     op.create_table(

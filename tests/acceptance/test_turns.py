@@ -6,13 +6,12 @@ import random
 import signal
 import time
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.product import Product, wait_for
 from tests.support.simulator import Simulator
+from tests.support.talks import answers, check_history, conversations, place
 
 CONVERSATIONS = int(os.environ.get("ACCEPTANCE_CONVERSATIONS", "24"))  # 200 and 20 kills: the run of the plan
 KILLS = int(os.environ.get("ACCEPTANCE_CONVERSATION_KILLS", "3"))
@@ -88,20 +87,6 @@ def test_reasoning_and_the_files_results_go_back_in_a_tool_loop(product: Product
     product.run("verify", "--full")
 
 
-def conversations(folder: Path, asked: dict[str, int]) -> Path:
-    """A file of conversations whose own answers are to be replaced."""
-    file = folder / "talks.jsonl"
-    with file.open("w", encoding="utf-8") as out:
-        for name, turns in asked.items():
-            said = [
-                {"from": speaker, "value": f"{speaker} {name} {turn}"}
-                for turn in range(turns)
-                for speaker in ("human", "gpt")
-            ]
-            out.write(json.dumps({"id": name, "conversations": said}) + "\n")
-    return file
-
-
 def answered(product: Product) -> int:
     """Turns that are answered, those of conversations that have only one included."""
     return int(product.value("SELECT sum(CASE WHEN turns > 1 THEN turn ELSE state = 'done' END) FROM job"))
@@ -109,26 +94,3 @@ def answered(product: Product) -> int:
 
 def left(product: Product, asked: dict[str, int]) -> int:
     return sum(asked.values()) - answered(product)
-
-
-def answers(product: Product) -> dict[str, list[str]]:
-    """The content of each accepted answer, by conversation, in the order of turns."""
-    found: dict[str, list[str]] = {}
-    for name, content in product.rows("SELECT sample_id, content FROM answer ORDER BY sample_id, turn"):
-        found.setdefault(name, []).append(content)
-    return found
-
-
-def check_history(messages: list[dict[str, Any]], accepted: dict[str, list[str]]) -> None:
-    """What the user says comes from the file, and every answer is the accepted one: no thought, nothing stripped."""
-    name, turn = place(messages)
-    expected = []
-    for number in range(turn + 1):
-        expected.append({"role": "user", "content": f"human {name} {number}"})
-        expected.append({"role": "assistant", "content": accepted[name][number]})
-    assert messages == expected[:-1]
-
-
-def place(messages: list[dict[str, Any]]) -> tuple[str, int]:
-    """Which turn of which conversation a request asks for."""
-    return messages[0]["content"].split()[1], len(messages) // 2

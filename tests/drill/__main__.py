@@ -18,8 +18,8 @@ from tests.support.simulator import ROOT
 
 PAGE = ROOT / "docs" / "reliability.md"
 FAMILIES = (
-    "kills_of_workers", "kills_of_commands", "pauses_and_rescues", "stores", "servers", "answers", "versions", "clocks",
-    "load",
+    "kills_of_workers", "conversations", "kills_of_commands", "pauses_and_rescues", "stores", "servers", "answers",
+    "versions", "clocks", "load",
 )  # fmt: skip
 ORDER = {family: place for place, family in enumerate(FAMILIES)}
 SIZES = {size.name.lower(): size for size in Size}

@@ -6,7 +6,7 @@ of acknowledged bodies are the three witnesses.
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ Truth = Callable[[str], Answer]
 class Witness:
     """What the store is compared with."""
 
-    asked: Mapping[str, list[str]]  # the prompts of each dataset, in the order of import
+    asked: Mapping[str, list[str]]  # the prompts of each dataset, in the order of import; a conversation as a text
     requests: Mapping[str, int] = field(default_factory=dict)  # of the simulator, by the key of the prompt
     answers: Mapping[str, int] = field(default_factory=dict)  # whole completions that it sent
     journal: Path | None = None
@@ -40,12 +40,17 @@ class Witness:
     excused: int = 0  # requests that were in flight when somebody was killed or released
     may_fail: frozenset[str] = frozenset()  # prompts that must end as failed; every other one must be done
     unfinished: bool = False  # the run was cut off on purpose: jobs that are still open are no loss
+    talks: frozenset[str] = frozenset()  # those of the prompts that are conversations
     truth: Truth = answer_of
 
     @property
     def keys(self) -> set[str]:
         """The prompts as the simulator counts them."""
-        return {key_of(prompt) for prompts in self.asked.values() for prompt in prompts}
+        return {key_of(turn) for prompts in self.asked.values() for prompt in prompts for turn in self.turns_of(prompt)}
+
+    def turns_of(self, prompt: str) -> list[str]:
+        """What is asked one after another: of a conversation what the user says, a line a turn."""
+        return prompt.split("\n") if prompt in self.talks else [prompt]
 
 
 @dataclass(slots=True)
@@ -96,9 +101,10 @@ class _Job:
     prompt: str
     state: str
     verdict: str | None
-    standing: int = 0
-    newest_readable: int = 0
-    accepted_attempt: int = 0
+    turns: Sequence[str]  # what is asked, one after another
+    standing: Counter[int] = field(default_factory=Counter)  # all three by turn
+    newest_readable: Counter[int] = field(default_factory=Counter)
+    accepted_attempt: Counter[int] = field(default_factory=Counter)
 
 
 async def _jobs(reads: Reads, witness: Witness, found: Findings) -> dict[int, _Job]:
@@ -111,7 +117,7 @@ async def _jobs(reads: Reads, witness: Witness, found: Findings) -> dict[int, _J
     for row in await reads.rows(text(statement)):
         prompt = prompt_text(row.messages)
         there.setdefault(row.name, []).append(prompt)
-        jobs[row.id] = _Job(row.sample_id, prompt, row.state, row.verdict)
+        jobs[row.id] = _Job(row.sample_id, prompt, row.state, row.verdict, witness.turns_of(prompt))
         if row.ordinal != len(there[row.name]):
             found.note("wrong", 1, f"{row.name} {row.sample_id} has ordinal {row.ordinal}")
     found.samples = len(jobs)
@@ -205,15 +211,15 @@ def _check_response(row: Any, job: _Job, truth: Truth, found: Findings) -> None:
     if row.verdict == "malformed":
         return
     if row.superseded_seq is None or row.accepted_seq is None:
-        job.newest_readable = max(job.newest_readable, row.attempt)
+        job.newest_readable[row.turn] = max(job.newest_readable[row.turn], row.attempt)
     if row.accepted_seq is not None and row.superseded_seq is None:
-        job.standing += 1
-        job.accepted_attempt = row.attempt
+        job.standing[row.turn] += 1
+        job.accepted_attempt[row.turn] = row.attempt
         _check_text(row, job, truth, found)
 
 
 def _check_text(row: Any, job: _Job, truth: Truth, found: Findings) -> None:
-    said = truth(job.prompt)
+    said = truth(job.turns[row.turn])
     reasoning, content = (decode_text(row.text_form, part) for part in (row.reasoning, row.content))
     if (reasoning, content) != (said.reasoning, said.content):
         found.note("wrong", 1, f"{job.sample_id} does not hold what was generated for its prompt")
@@ -222,23 +228,24 @@ def _check_text(row: Any, job: _Job, truth: Truth, found: Findings) -> None:
 
 
 def _check_job(number: int, job: _Job, found: Findings) -> None:
-    if job.state == "done" and job.standing == 0:
-        found.note("lost", 1, f"job {number} is done and has no accepted response")
-    if job.standing > 1 or (job.standing and job.state != "done"):
-        found.note("doubled", 1, f"job {number} is {job.state} and has {job.standing} accepted responses")
-    if job.standing and job.accepted_attempt < job.newest_readable:
+    standing = job.standing.total()
+    if job.state == "done" and standing < len(job.turns):
+        found.note("lost", 1, f"job {number} is done and has {standing} of {len(job.turns)} accepted responses")
+    if standing > len(job.turns) or max(job.standing.values(), default=0) > 1 or (standing and job.state != "done"):
+        found.note("doubled", 1, f"job {number} is {job.state} and has {standing} accepted responses")
+    if any(attempt < job.newest_readable[turn] for turn, attempt in job.accepted_attempt.items()):
         found.note("wrong", 1, f"job {number} has accepted an older attempt than its newest answer")
 
 
 async def _account(reads: Reads, witness: Witness, found: Findings) -> None:
     """The simulator's counts and the journal against what is stored."""
     stored = Counter[str]()
-    statement = """SELECT sample.messages, count(*) FROM response JOIN job ON job.id = response.job_id
+    statement = """SELECT sample.messages, response.turn, count(*) FROM response JOIN job ON job.id = response.job_id
         JOIN sample ON sample.id = job.sample_ref
         LEFT JOIN reading ON reading.response_id = response.id AND reading.verdict = 'malformed'
-        WHERE response.http_status = 200 AND reading.response_id IS NULL GROUP BY job.id"""
-    for messages, count in await reads.rows(text(statement)):
-        stored[key_of(prompt_text(messages))] += count
+        WHERE response.http_status = 200 AND reading.response_id IS NULL GROUP BY job.id, response.turn"""
+    for messages, turn, count in await reads.rows(text(statement)):
+        stored[key_of(witness.turns_of(prompt_text(messages))[turn])] += count
     missing = (Counter(dict(witness.answers)) - stored).total() - witness.spooled
     _bound_missing(missing, witness, found)
     more = stored - Counter(dict(witness.answers))

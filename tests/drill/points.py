@@ -38,6 +38,7 @@ OPERATIONS = {
 CALLS = {
     "lock": "app.leasing.locks:take",
     "prompts": "app.leasing.claim:prompts_of",
+    "history": "app.leasing.conversations:conversations_at",
     "ask": "worker.endpoint:Endpoint.ask",
     "pack": "app.store.codec:pack",
     "read": "app.capture:read_body",

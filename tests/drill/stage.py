@@ -18,6 +18,7 @@ from tests.drill.orders import Orders
 from tests.drill.support import IDLE_ENOUGH, idle_share
 from tests.support.product import Product, RunningWorker, wait_for
 from tests.support.simulator import Simulator
+from tests.support.talks import conversations, words
 
 WORKER = ("--skip-preflight", "--until-empty")
 RESUME_LOOKS_S = 0.005
@@ -77,6 +78,14 @@ class Stage:
         if settings:
             self.command("datasets", "set", name, *settings)
         return prompts
+
+    def ask_talks(self, turns: Mapping[str, int], name: str = "talks", *settings: str) -> None:
+        """A dataset of conversations with so many turns, asked one after another."""
+        conversations(self.product.folder, turns, f"{name}.jsonl")
+        talks = ["\n".join(words(talk, turn) for turn in range(count)) for talk, count in turns.items()]
+        self.expect_asked(name, talks)
+        self.witness = replace(self.witness, talks=self.witness.talks | set(talks))
+        self.command("import", name, f"{name}.jsonl", "--turns", "all", *settings)
 
     def command(self, *command: str, code: int = 0) -> str:
         """A command to its end; what it said."""

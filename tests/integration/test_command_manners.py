@@ -108,6 +108,16 @@ def test_status_and_samples_fit_the_terminal(folder: Path, width: int) -> None:
     assert "s1" in lines[0]
 
 
+@pytest.mark.parametrize(("words", "meant"), [(("simulator",), "simulate"), (("worker", "strat"), "start")])
+def test_a_mistyped_command_is_answered_with_what_was_meant_once(
+    folder: Path, words: tuple[str, ...], meant: str
+) -> None:
+    done = typed(folder, *words)
+    said = done.stderr.decode()
+    assert done.returncode == 2
+    assert said.count(f"Did you mean '{meant}'?") == 1
+
+
 def test_status_names_the_workers_in_text(folder: Path) -> None:
     said = typed(folder, "status").stdout.decode()
     assert "gpu  id 1  " in said

@@ -65,8 +65,32 @@ def test_what_cannot_be_meant_has_its_exit_code_and_makes_no_store(
     assert not (folder / "thinkledger.db").exists()
 
 
+def test_another_choice_of_turns_is_refused_with_both_named_until_the_dataset_is_set_to_it(folder: Path) -> None:
+    assert thinkledger(folder, "import", "d", "good.jsonl").returncode == 0
+    refused = thinkledger(folder, "import", "d", "good.jsonl", "--turns", "all")
+    assert (refused.returncode, refused.stdout) == (2, b"")
+    assert b'turns is "last", this import says "all"' in refused.stderr
+    assert thinkledger(folder, "datasets", "set", "d", "--turns", "all").returncode == 0
+    assert thinkledger(folder, "import", "d", "good.jsonl", "--turns", "all").returncode == 0
+
+
 def test_a_dry_run_shows_the_rows_and_writes_nothing(folder: Path) -> None:
     done = thinkledger(folder, "import", "d", "rows.jsonl", "--dry-run", "--jsonl")
     assert done.returncode == 6, done.stderr
     assert [json.loads(line)["dropped"] for line in done.stdout.splitlines()] == [None, "conflicting_id"]
     assert sorted(path.name for path in folder.iterdir()) == ["good.jsonl", "rows.jsonl"]
+
+
+def test_a_dry_run_names_the_first_rejects_and_counts_the_rest(folder: Path) -> None:
+    bad = [b'{"id": "a", "prompt": "x"}', b'{"id": "a", "prompt": "y"}', b"{", *[b'{"no": 1}'] * 6]
+    (folder / "bad.jsonl").write_bytes(b"\n".join(bad))
+    done = thinkledger(folder, "import", "d", "bad.jsonl", "--dry-run")
+    assert done.returncode == 6
+    named = [line for line in done.stdout.decode().splitlines() if line.startswith("bad.jsonl:")]
+    assert named[0] == "bad.jsonl:2: conflicting_id; expected one content under one id"
+    assert named[1].startswith("bad.jsonl:3: not_json (")
+    assert [line.split(":")[1] for line in named] == ["2", "3", "4", "5", "6"]
+    assert "and 3 more; an import writes all of them down" in done.stdout.decode().splitlines()
+    listed = json.loads(thinkledger(folder, "import", "d", "bad.jsonl", "--dry-run", "--json").stdout)
+    assert [one["line"] for one in listed["first_rejected"]] == [2, 3, 4, 5, 6]
+    assert listed["first_rejected"][0]["expected"] == "one content under one id"

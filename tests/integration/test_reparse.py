@@ -1,31 +1,26 @@
 """A better parser mends stored answers: readings as an older, broken one made them are repaired from the bodies."""
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
-from app.capture import Asked, Reading, read_body
+from app.capture import PARSER_VERSION, Reading
 from app.leasing.datasets import dataset_of
-from app.model.lease import Cause, Failure, Lease, Reply, Settle
+from app.model.lease import Settle
 from app.model.loss_flags import LossFlag
 from app.model.verdicts import Verdict
 from app.progress.gathering import overview
 from app.responses import rereading, statements
-from app.responses.keep import PackedReply, keep
-from app.responses.read import Judged, settle
 from app.responses.rereading import Reparse, reparse
 from app.responses.rewriting import Rewrite, rewrite
-from app.responses.transitions import Report, Transition
+from app.responses.transitions import Transition
 from app.store.batch import bind_rows
-from app.store.codec import pack
-from app.store.transaction import Tx
-from tests.integration.store.kit import run
-from tests.support.filled import Filled, chat, filled, thought
+from tests.integration.reparse_kit import again, answer, answers, execute, in_filled, rows
+from tests.support.filled import Filled, chat, thought
 from tests.support.product import Product
 
 MISSING_TO_SPLIT = Transition(Verdict.MISSING, Verdict.SPLIT_FROM_CONTENT, accepted=True)
@@ -52,51 +47,6 @@ def no_answer(_reading: Reading) -> Reading:
 def captured(_reading: Reading) -> Reading:
     """What a parser saw that took anything for a thought."""
     return Reading(Verdict.CAPTURED_FIELD, frozenset(), "t", "a", finish_reason="stop")
-
-
-async def answer(
-    at: Filled, lease: Lease, body: bytes, seen: Callable[[Reading], Reading], settle_as: Settle = Settle.POSTPONE
-) -> None:
-    """An answer through the worker's own operations, read by another parser."""
-    reply = Reply(
-        lease=lease, body=body, http_status=200, requested_ms=at.clock.ms - 1500, received_ms=at.clock.ms, form="chat",
-        request="{}", request_sha256="0", expected=True, profile="think", raw_text_sent=True, endpoint=at.endpoint,
-    )  # fmt: skip
-    response = await at.store.write(keep, PackedReply(reply, pack(body)))
-    reading = seen(read_body(200, body, Asked()))
-    failure = None
-    if reading.verdict is Verdict.MALFORMED:
-        due_ms = at.clock.ms + 60_000
-        failure = Failure(lease, Cause.MALFORMED, "", settle_as, counted=True, due_ms=due_ms, response_stored=True)
-    await at.store.write(settle, Judged(response, lease, reading, expected=True, latency_ms=1500, failure=failure))
-
-
-async def answers(at: Filled, seen: Callable[[Reading], Reading], *bodies: bytes) -> list[Lease]:
-    leases = await at.claim(len(bodies))
-    for lease, body in zip(leases, bodies, strict=True):
-        await answer(at, lease, body, seen)
-    return leases
-
-
-async def again(at: Filled, name: str = "d", **how: bool) -> Report:
-    return await reparse(at.store, Reparse(await dataset_of(at.store, name), **how), lambda _done, _total: None)
-
-
-async def rows(at: Filled, sql: str) -> list[tuple[Any, ...]]:
-    async with at.store.snapshot() as reads:
-        return [tuple(row) for row in await reads.rows(text(sql))]
-
-
-async def execute(tx: Tx, sql: Sequence[str]) -> list[int]:
-    return [await tx.run(text(one)) for one in sql]
-
-
-def in_filled(folder: Path, work: Callable[[Filled], Awaitable[None]]) -> None:
-    async def opened() -> None:
-        async with filled(folder / "thinkledger.db") as at:
-            await work(at)
-
-    run(opened)
 
 
 def test_answers_of_the_old_bug_are_repaired_and_a_second_time_nothing_changes(tmp_path: Path) -> None:
@@ -240,7 +190,7 @@ def test_a_store_of_a_newer_parser_takes_no_readings_of_an_older_one(tmp_path: P
     async def work(at: Filled) -> None:
         await at.dataset("d", 2)
         await answers(at, old_bug, thought(1))
-        assert await rows(at, "SELECT parser_version FROM meta") == [(2,)]
+        assert await rows(at, "SELECT parser_version FROM meta") == [(PARSER_VERSION,)]
         await at.store.write(execute, "UPDATE meta SET parser_version = 99")
 
     in_filled(tmp_path, work)
@@ -263,7 +213,7 @@ def test_the_command_shows_the_matrix_and_its_exit_code_says_what_happened(tmp_p
     product = Product(tmp_path)
     shown = product.run("reparse", "d").stdout.decode().splitlines()
     assert shown == [
-        "d: 4 stored bodies read by parser 2; nothing is written without --apply",
+        f"d: 4 stored bodies read by parser {PARSER_VERSION}; nothing is written without --apply",
         "  unchanged  0",
         "  missing -> split_from_content  3",
         "  captured_field -> missing  1  (REGRESSION)",

@@ -85,6 +85,7 @@ def change(
     extra: options.Extra = None,
     gate: options.Gate = None,
     min_capture: options.MinCapture = None,
+    turns: options.Turns = None,
     rank: options.Rank = None,
     max_attempts: options.MaxAttempts = None,
     as_json: AsJson = False,
@@ -92,7 +93,7 @@ def change(
     """Change what is said; the rest stays."""
     said = options.said(
         model=model, max_tokens=max_tokens, temperature=temperature, top_p=top_p, thinking=thinking, profile=profile,
-        extra=extra, gate=gate, min_capture=min_capture,
+        extra=extra, gate=gate, min_capture=min_capture, turns=turns,
     )  # fmt: skip
     if not said and rank is None and max_attempts is None:
         raise UsageError("Say what to change, for example --max-tokens 16384. `datasets show NAME` shows the settings.")

@@ -54,14 +54,7 @@ def import_(
     ] = "auto",
     id_field: Annotated[str | None, typer.Option(metavar="KEY", help="Take the ids from this key only.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Read this many rows, rejects included.")] = None,
-    turns: Annotated[
-        str,
-        typer.Option(
-            click_type=_choice("last", "first", "all"),
-            help="Which answers of a conversation are asked for: last (what stands before it is history), first, or "
-            "all, one after another, each after the model's own answers.",
-        ),
-    ] = "last",
+    turns: options.Turns = None,
     drop_system: Annotated[
         bool, typer.Option("--drop-system", help="Leave out the system prompts of the file; old answers keep theirs.")
     ] = False,
@@ -102,7 +95,7 @@ def import_(
     request = ImportRequest(
         dataset=name,
         path=file,
-        reading=Reading(format_, id_field, Turns(turns), drop_system),
+        reading=Reading(format_, id_field, None if turns is None else Turns(turns), drop_system),
         repeats=Repeats(drop=dedupe, refuse=on_duplicate == "error"),
         limit=limit,
         said=said,
@@ -117,10 +110,12 @@ def import_(
 async def _import(settings: cli_context.Globals, request: ImportRequest, *, as_json: bool) -> Exit:
     from app.intake.dataset import check_name
     from app.intake.importing import check_file, import_file
+    from app.intake.lines import look_at
     from app.store.store import open_store
 
     check_name(request.dataset)
     check_file(request.path)  # before a store is made for nothing
+    look_at(request.path)
     async with open_store(settings.db, create=True) as store:
         with _shown(settings) as progress:
             report = await import_file(store, request, progress)
@@ -171,6 +166,7 @@ def _summary(report: ImportReport, added: str) -> str:
         *_counted("formats", report.formats),
         *_counted("notes", report.notes),
         *_counted("rejected", report.reasons),
+        *_named(report),
     ]
     if report.conversations:
         lines.append(f"conversations: {report.conversations:,} with {report.turns:,} turns, a job each")
@@ -190,6 +186,16 @@ def _summary(report: ImportReport, added: str) -> str:
     if report.rejects is not None:
         lines.append(f"rejected rows: {report.rejects}")
     return "\n".join(lines)
+
+
+def _named(report: ImportReport) -> Iterator[str]:
+    """The first rows that a dry run would reject, and how many more there are."""
+    for one in report.first_rejected:
+        detail = f" ({one.detail})" if one.detail else ""
+        yield f"{report.file}:{one.line}: {one.reason}{detail}; expected {one.expected}"
+    more = report.rejected - len(report.first_rejected)
+    if report.first_rejected and more:
+        yield f"and {more:,} more; an import writes all of them down"
 
 
 def _counted(title: str, counts: Any) -> list[str]:

@@ -125,6 +125,8 @@ def _lines(report: Report, version: int) -> Iterator[str]:
         yield f"  {flag}: {report.flagged[flag]:,} more, {report.cleared[flag]:,} fewer"
     if report.finished:
         yield f"  {report.finished:,} jobs without an answer {'are' if report.applied else 'would be'} done by these"
+    if report.reopened:
+        yield f"  {report.reopened:,} conversations that ended early {'go' if report.applied else 'would go'} on"
     if report.kept:
         yield f"  {report.kept:,} regressions were not written; their old readings stand (--allow-regression)"
     if report.overtaken:
@@ -146,5 +148,6 @@ def _facts(report: Report) -> dict[str, Any]:
         "regressions": report.regressions,
         "regressions_not_written": report.kept,
         "finished": report.finished,
+        "reopened": report.reopened,
         "overtaken": report.overtaken,
     }

@@ -241,6 +241,11 @@ def _prompt(view: "SampleView") -> Iterator[str]:
 
     for turn in view.turns:
         yield f"=== turn {turn.turn}"
+        if not turn.as_known:
+            yield "(asked after something else than any reading of the answers before it)"
+        for before, message in turn.read_then:
+            yield f"(asked after this text of turn {before}, which is read otherwise now)"
+            yield from _messages([message])
         yield from _messages(turn.asked)
         yield "--- assistant"
         yield "(not answered yet)" if turn.content is None else visible(turn.content)

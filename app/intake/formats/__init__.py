@@ -8,17 +8,15 @@ from app.intake.formats.answers import (
     Answer,
     batch_answer,
     curator_answer,
-    full_answer,
-    is_full,
     is_regenerated,
     is_result,
     read_batch_result,
     read_curator,
-    read_full,
     read_regenerated,
     regenerated_answer,
     whole_row,
 )
+from app.intake.formats.archive import full_answer, is_full, read_full
 from app.intake.formats.batch import read_request
 from app.intake.formats.chat import read_messages, read_prompt
 from app.intake.formats.columns import read_input, read_instruction, read_instruction_apart, read_problem, read_query

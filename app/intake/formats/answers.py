@@ -1,14 +1,13 @@
-"""Rows of finished runs: the prompt as their tool keeps it, and the very bytes of the answer."""
+"""Rows of runs that other tools finished: the prompt as the tool keeps it, and the very bytes of the answer."""
 
-import base64
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from app.intake.draft import PLACE, Draft
+from app.intake.draft import Draft
 from app.intake.formats.chat import read_messages
 from app.intake.formats.conversations import read_conversations
 from app.intake.normal import is_blank
@@ -19,8 +18,6 @@ from app.model.old_answer import CHAT, SPECFORGE, OldAnswer
 Row = dict[str, Json]
 Answer = Callable[[Row, bytes], OldAnswer]
 _T = TypeVar("_T")
-
-_FACTS = ("content_type", "request_id", "request_sha256", "requested_ms", "received_ms")
 
 
 def whole_row(_row: Row, data: bytes) -> OldAnswer:
@@ -99,51 +96,6 @@ def is_regenerated(row: Row) -> bool:
     turns = row["conversations"]
     last = turns[-1] if isinstance(turns, list) and turns else None
     return row["status"] == "success" and isinstance(last, dict) and last.get("role") == "assistant"
-
-
-def read_full(row: Row) -> Draft:
-    """A row of our own archive. That of a conversation has its script beside the history of its last turn."""
-    params = row.get("params")
-    draft = replace(read_messages(row), settings=params if isinstance(params, dict) else None)
-    if "script" not in row:
-        return draft
-    script = read_messages(row | {"messages": row["script"]})
-    turns = [replace(turn, text=PLACE.text) if turn.role == PLACE.role else turn for turn in script.turns]
-    return replace(draft, turns=turns, script=True)
-
-
-def full_answer(row: Row, _data: bytes) -> OldAnswer:
-    """A row of our own archive: everything about the response, and its bytes; of a conversation, of every turn."""
-    try:
-        turns: Any = row["turns"] if "script" in row else None
-        earlier = None if turns is None else tuple(_archived(turn) for turn in turns)
-        return replace(_archived(row), earlier=earlier)
-    except (KeyError, AttributeError, TypeError, ValueError) as error:
-        raise RowRefused("unknown_format", f"no whole row of preset full ({error!r})") from None
-
-
-def _archived(row: Any) -> OldAnswer:
-    response = row["response"]
-    body = base64.b64decode(response["raw_base64"]) if "raw_base64" in response else response["raw"].encode()
-    request = response["request"]
-    return OldAnswer(
-        body,
-        form=response["form"],
-        expected=response["expected"],
-        profile=response["profile"],
-        http_status=response["http_status"],
-        facts={
-            **{name: response[name] for name in _FACTS},
-            "raw_text_sent": int(response["raw_text_sent"]),
-            "request": None if request is None else json.dumps(request, sort_keys=True, ensure_ascii=False),
-        },
-    )
-
-
-def is_full(row: Row) -> bool:
-    """Whether the response of a row is one of preset full."""
-    response = row["response"]
-    return isinstance(response, dict) and "form" in response and ("raw" in response or "raw_base64" in response)
 
 
 def _decoded(data: bytes, kind: type[_T]) -> _T:

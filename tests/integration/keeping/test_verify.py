@@ -110,7 +110,7 @@ SEEDED = {
         "first s1: response 7: its reading does not come of its body: content",
     ),
     "token_ids": (
-        f"INSERT INTO token_ids VALUES ({ANSWER}, NULL, X'01')",
+        f"INSERT INTO token_ids VALUES ({ANSWER}, 1, NULL, X'01')",
         "the token ids of its answer do not come of its body",
     ),
     "no_reading": (f"DELETE FROM reading WHERE response_id = {OLD}", "it has no reading, and waits for none"),

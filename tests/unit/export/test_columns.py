@@ -18,7 +18,19 @@ from app.export.presets import SHAPES, Preset
 
 CALL = {"id": "functions.f:0", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
 MESSAGE = {"role": "assistant", "content": "c", "reasoning_content": "r", "tool_calls": [CALL]}
-AS_JSON = {"tools", "usage", "tool_calls", "params", "flags", "response", "error", "metadata", "script", "turns"}
+AS_JSON = {
+    "tools",
+    "usage",
+    "tool_calls",
+    "params",
+    "flags",
+    "loss_flags",
+    "response",
+    "error",
+    "metadata",
+    "script",
+    "turns",
+}
 
 
 def line(**values: Any) -> bytes:
