@@ -15,7 +15,7 @@ from app.intake.matching import Matched
 from app.intake.request import ImportRequest
 from app.intake.rows import Row
 from app.leasing.claim import ClaimRequest, claim, prompts_of
-from app.leasing.workers import Registration, register
+from app.leasing.workers import Leave, Registration, leave, register
 from app.model.config import DatasetConfig
 from app.model.ids import DatasetId, EndpointId, WorkerId
 from app.model.lease import Lease, Reply
@@ -108,6 +108,7 @@ async def opened(db: Path | str) -> AsyncIterator[Cycle]:
         worker = await store.write(register, who)
         server = await store.write(see, EndpointIdentity("http://server:30000/v1", "kimi-k2.5", {"version": "0"}))
         yield Cycle(store, worker, server)
+        await store.write(leave, Leave(worker, "stopped"))
 
 
 async def fill(db: Path | str, jobs: int, size: int) -> None:

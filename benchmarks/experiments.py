@@ -11,6 +11,13 @@ NAMES = {
     "C": "store_cycle",
     "D": "claims",
     "E": "overviews",
+    "F": "imports",
+    "G": "exports",
+    "H": "reparses",
+    "I": "completions",
+    "A": "whole_worker",
+    "K": "start_up",
+    "L": "two_workers",
 }
 
 

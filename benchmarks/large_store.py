@@ -5,6 +5,7 @@ and a worker would have written, but for the bodies, of which the newest thousan
 """
 
 import hashlib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +22,25 @@ _NUMBERS = "WITH RECURSIVE number(n) AS (VALUES(1) UNION ALL SELECT n + 1 FROM n
 
 def large_store(jobs: int, held: int) -> Path:
     """A store with so many jobs, `held` of them in a dataset that comes first. The same file each time: leave no trace."""
-    empty = CACHE / "empty.db"
-    CACHE.mkdir(parents=True, exist_ok=True)
-    for old in CACHE.glob("empty.db*"):
-        old.unlink()
-    cycle.run(cycle.fill, empty, ANSWERED, 512)
-    path = CACHE / f"{jobs}-{held}-{_schema(empty)}.db"
+    path = CACHE / f"{jobs}-{held}-{schema()}.db"
     if not path.exists():
         part = path.with_suffix(".part")
-        part.unlink(missing_ok=True)
-        empty.rename(part)
+        for old in CACHE.glob(f"{part.name}*"):
+            old.unlink()
+        cycle.run(cycle.fill, part, ANSWERED, 512)
         _grow(part, jobs, held)
         part.rename(path)
     return path
 
 
-def _schema(path: Path) -> str:
-    """What a store of this version looks like, as a few letters."""
-    connection = sqlite3.connect(path)
+@cache
+def schema() -> str:
+    """What a store of this version looks like, as a few letters: a kept store of another one is not taken."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    empty = CACHE / "empty.db"
+    empty.unlink(missing_ok=True)
+    cycle.run(cycle.fill, empty, 0, 0)
+    connection = sqlite3.connect(empty)
     rows = connection.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
     connection.close()
     return hashlib.sha256(repr(rows).encode()).hexdigest()[:12]

@@ -36,8 +36,9 @@ def cpu_s() -> float:
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """The most resident memory that this process has had. `ru_maxrss` would be at least that of its parent."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
 class Meter:
