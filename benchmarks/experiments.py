@@ -18,6 +18,8 @@ NAMES = {
     "A": "whole_worker",
     "K": "start_up",
     "L": "two_workers",
+    "J": "event_loop",
+    "B": "occupancy",
 }
 
 
