@@ -36,6 +36,7 @@ from app.model.limits import (
 )
 from app.model.states import Event, JobState, sources
 from app.store.batch import batch_rows
+from app.store.limiting import at_most
 from app.store.tables import (
     COUNTER,
     DATASET,
@@ -83,7 +84,7 @@ def wake_due() -> Update:
     due = union_all(  # two ranges of one index; joined by OR they would be a walk through all that wait
         select(JOB.c.id).where(waiting, JOB.c.due_ms <= now_ms),
         select(JOB.c.id).where(waiting, JOB.c.due_ms > now_ms + LONGEST_WAIT_MS),
-    ).limit(1000)
+    ).limit(at_most(1000))
     return (
         update(JOB)
         .where(JOB.c.id.in_(due), JOB.c.state.in_(sources(Event.DUE)))
@@ -115,7 +116,7 @@ def _claim(suspects: ColumnElement[bool]) -> ReturningUpdate[Any]:
             not_(_unread()),
         )
         .order_by(JOB.c.rank, JOB.c.id)
-        .limit(bindparam("slots", type_=Integer))
+        .limit(at_most("slots"))
     )
     return (
         update(JOB)
