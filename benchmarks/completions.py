@@ -50,7 +50,9 @@ async def _ours(db: Path, jobs: int) -> Spent:
             written = wal.bytes() - before
         async with at.store.snapshot() as reads:
             stored = await reads.value(_text("SELECT sum(length(raw)) FROM response"))
-            stored += await reads.value(_text("SELECT sum(octet_length(reasoning) + octet_length(content)) FROM reading"))
+            stored += await reads.value(
+                _text("SELECT sum(octet_length(reasoning) + octet_length(content)) FROM reading")
+            )
     return meter.spent([(written - stored) / jobs, 1000 * statistics.median(longest)])
 
 

@@ -103,7 +103,9 @@ class Cycle:
 @asynccontextmanager
 async def opened(db: Path | str) -> AsyncIterator[Cycle]:
     """A store at `db`, made if need be, with a worker that has just started."""
-    async with open_store(str(db), create=True) as store:
+    async with open_store(str(db), create=True):
+        pass  # SQLite compiles statements anew at each run on the very connection that made the schema
+    async with open_store(str(db)) as store:
         who = Registration(f"bench-{store.now_ms()}", "bench", "host", 1, "boot", "0", slots=BATCH, ttl_ms=60_000)
         worker = await store.write(register, who)
         server = await store.write(see, EndpointIdentity("http://server:30000/v1", "kimi-k2.5", {"version": "0"}))

@@ -9,6 +9,7 @@ from benchmarks.scale import Scale
 
 NAMES = {
     "C": "store_cycle",
+    "C2": "queues",
     "D": "claims",
     "E": "overviews",
     "F": "imports",

@@ -41,9 +41,7 @@ def _unit(unit: str) -> str:
 def table(figures: Sequence[Figure]) -> str:
     """The figures as aligned lines; what a figure was made of stands at the end of its line."""
     head = ("", "figure", "target", "measured", "holds", "")
-    rows = [
-        (one.experiment, one.name, one.bound, one.value, "yes" if one.holds else "NO", one.note) for one in figures
-    ]
+    rows = [(one.experiment, one.name, one.bound, one.value, "yes" if one.holds else "NO", one.note) for one in figures]
     widths = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (head, *rows)]
     return "\n".join(line.rstrip() for line in lines)

@@ -38,9 +38,7 @@ def measure(scale: Scale, folder: Path) -> list[Figure]:
         _share(running.copied(product, folder / f"{restart}"), scale, restart=restart) for restart in (False, True)
     ]
     names = ("busy slots of a server, one worker", "the same, the worker restarted once")
-    return [
-        Figure("B", name, 100 * share, 99, "%", at_least=True) for name, share in zip(names, shares, strict=True)
-    ]
+    return [Figure("B", name, 100 * share, 99, "%", at_least=True) for name, share in zip(names, shares, strict=True)]
 
 
 def _share(product: Product, scale: Scale, *, restart: bool) -> float:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import app.store  # noqa: F401 - the same SQLite library as ours
 from benchmarks.data import batches
 
-import app.store  # noqa: F401 - the same SQLite library as ours
 import sqlite3  # isort: skip
 
 BATCH = 64

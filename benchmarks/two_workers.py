@@ -31,8 +31,6 @@ def measure(scale: Scale, folder: Path) -> list[Figure]:
         start, alone, shared = in_turn(ROUNDS, lambda: one(IN_FLIGHT), lambda: one(scale.requests), two)
     beyond = scale.requests - IN_FLIGHT
     of_one = [(all_.cpu_s - some.cpu_s) / beyond for all_, some in zip(alone, start, strict=True)]
-    of_two = [
-        (all_.cpu_s - 2 * some.cpu_s) / (beyond - IN_FLIGHT) for all_, some in zip(shared, start, strict=True)
-    ]
+    of_two = [(all_.cpu_s - 2 * some.cpu_s) / (beyond - IN_FLIGHT) for all_, some in zip(shared, start, strict=True)]
     note = "{:.2f} against {:.2f} ms a job".format(*(1000 * sorted(side)[ROUNDS // 2] for side in (of_two, of_one)))
     return [Figure("L", "two workers on one store, CPU a job against one", ratio(of_two, of_one), 1.15, note=note)]

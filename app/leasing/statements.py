@@ -34,8 +34,9 @@ from app.model.limits import (
     FIRST_REST_MS,
     LONGEST_WAIT_MS,
 )
-from app.model.states import Event, JobState, sources
+from app.model.states import Event, JobState
 from app.store.batch import batch_rows
+from app.store.guards import may
 from app.store.limiting import at_most
 from app.store.tables import (
     COUNTER,
@@ -87,7 +88,7 @@ def wake_due() -> Update:
     ).limit(at_most(1000))
     return (
         update(JOB)
-        .where(JOB.c.id.in_(due), JOB.c.state.in_(sources(Event.DUE)))
+        .where(JOB.c.id.in_(due), may(Event.DUE))
         .values(state=JobState.READY, due_ms=null())
     )
 
@@ -120,7 +121,7 @@ def _claim(suspects: ColumnElement[bool]) -> ReturningUpdate[Any]:
     )
     return (
         update(JOB)
-        .where(JOB.c.id.in_(first), JOB.c.state.in_(sources(Event.CLAIM)))
+        .where(JOB.c.id.in_(first), may(Event.CLAIM))
         .values(
             state=JobState.LEASED,
             attempt=JOB.c.attempt + 1,
@@ -198,7 +199,7 @@ def release() -> ReturningUpdate[Any]:
             JOB.c.attempt == leases.c.attempt,
             JOB.c.lease_worker == leases.c.worker,
             leases.c.epoch == epoch().scalar_subquery(),
-            JOB.c.state.in_(sources(Event.RELEASE)),
+            may(Event.RELEASE),
             not_(_unread()),
         )
         .values(state=JobState.READY, **NO_LEASE)

@@ -7,8 +7,9 @@ from sqlalchemy import Integer, Select, Update, and_, bindparam, case, func, nul
 from sqlalchemy.dialects.sqlite import Insert, insert
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from app.model.states import Event, JobState, sources
+from app.model.states import Event, JobState
 from app.store.batch import batch_rows
+from app.store.guards import may
 from app.store.tables import JOB, META, READING, RESPONSE, TURN
 
 
@@ -76,7 +77,7 @@ def go_on() -> ReturningUpdate[Any]:
             JOB.c.id == answers.c.job,
             JOB.c.attempt == answers.c.attempt,
             JOB.c.turn == answers.c.turn,
-            JOB.c.state.in_(sources(Event.HAND_ON)),
+            may(Event.HAND_ON),
         )
         .values(
             turn=answers.c.turn + 1,
