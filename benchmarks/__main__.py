@@ -1,15 +1,52 @@
-"""`python -m benchmarks`: all at small sizes; `python -m benchmarks pages --jobs 3000000`: one at a large one."""
+"""`python -m benchmarks`: every experiment and one table; `--quick C D`: two of them, at sizes of seconds.
+
+`python -m benchmarks parser` and `pages --jobs 3000000` print more about these two than the table has room for.
+"""
 
 import argparse
 import sys
+import tempfile
+import time
 from collections.abc import Sequence
+from pathlib import Path
 
-from benchmarks import pages, parser
+from benchmarks import experiments, pages, parser
+from benchmarks.figure import Figure, table, write_json
+from benchmarks.scale import FULL, QUICK
 
 
 def main(argv: Sequence[str]) -> int:
     """Measure and print; the exit status tells only whether it could be measured."""
+    if argv and argv[0] in ("parser", "pages"):
+        return _one_of_these(argv)
     said = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    said.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help=", ".join(experiments.NAMES))
+    said.add_argument("--quick", action="store_true", help="sizes of seconds: whether it runs, not how fast it is")
+    said.add_argument("--json", type=Path, default=Path("build/benchmarks.json"), help="default: %(default)s")
+    chosen = said.parse_args(argv)
+    unknown = set(chosen.experiments) - set(experiments.NAMES)
+    if unknown:
+        said.error(f"no experiment {', '.join(sorted(unknown))}; there are {', '.join(experiments.NAMES)}")
+    figures = measure(chosen.experiments or list(experiments.NAMES), quick=chosen.quick)
+    print(table(figures))
+    chosen.json.parent.mkdir(parents=True, exist_ok=True)
+    write_json(figures, chosen.json, quick=chosen.quick)
+    return 0
+
+
+def measure(names: Sequence[str], *, quick: bool) -> list[Figure]:
+    """The figures of some experiments; how long each took goes to stderr."""
+    figures: list[Figure] = []
+    for name in names:
+        begun = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+            figures += experiments.measure_of(name)(QUICK if quick else FULL, Path(folder))
+        print(f"{name}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+    return figures
+
+
+def _one_of_these(argv: Sequence[str]) -> int:
+    said = argparse.ArgumentParser(prog="python -m benchmarks")
     which = said.add_subparsers(dest="which")
     which.add_parser("parser", help="what a body takes, against an ordinary one of its size")
     of_pages = which.add_parser("pages", help="pages with open tabs beside a busy worker, and what they cost it")
@@ -19,11 +56,9 @@ def main(argv: Sequence[str]) -> int:
         "--seconds", type=float, default=30, help="how long, with tabs and without (default: %(default)s)"
     )
     chosen = said.parse_args(argv)
-    if chosen.which in (None, "parser"):
+    if chosen.which == "parser":
         parser.measure()
-    if chosen.which is None:
-        chosen = said.parse_args(["pages"])
-    if chosen.which == "pages":
+    else:
         pages.measure(chosen.jobs, chosen.tabs, chosen.seconds)
     return 0
 

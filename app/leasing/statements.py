@@ -34,8 +34,10 @@ from app.model.limits import (
     FIRST_REST_MS,
     LONGEST_WAIT_MS,
 )
-from app.model.states import Event, JobState, sources
+from app.model.states import Event, JobState
 from app.store.batch import batch_rows
+from app.store.guards import may
+from app.store.limiting import at_most
 from app.store.tables import (
     COUNTER,
     DATASET,
@@ -83,10 +85,10 @@ def wake_due() -> Update:
     due = union_all(  # two ranges of one index; joined by OR they would be a walk through all that wait
         select(JOB.c.id).where(waiting, JOB.c.due_ms <= now_ms),
         select(JOB.c.id).where(waiting, JOB.c.due_ms > now_ms + LONGEST_WAIT_MS),
-    ).limit(1000)
+    ).limit(at_most(1000))
     return (
         update(JOB)
-        .where(JOB.c.id.in_(due), JOB.c.state.in_(sources(Event.DUE)))
+        .where(JOB.c.id.in_(due), may(Event.DUE))
         .values(state=JobState.READY, due_ms=null())
     )
 
@@ -115,11 +117,11 @@ def _claim(suspects: ColumnElement[bool]) -> ReturningUpdate[Any]:
             not_(_unread()),
         )
         .order_by(JOB.c.rank, JOB.c.id)
-        .limit(bindparam("slots", type_=Integer))
+        .limit(at_most("slots"))
     )
     return (
         update(JOB)
-        .where(JOB.c.id.in_(first), JOB.c.state.in_(sources(Event.CLAIM)))
+        .where(JOB.c.id.in_(first), may(Event.CLAIM))
         .values(
             state=JobState.LEASED,
             attempt=JOB.c.attempt + 1,
@@ -197,7 +199,7 @@ def release() -> ReturningUpdate[Any]:
             JOB.c.attempt == leases.c.attempt,
             JOB.c.lease_worker == leases.c.worker,
             leases.c.epoch == epoch().scalar_subquery(),
-            JOB.c.state.in_(sources(Event.RELEASE)),
+            may(Event.RELEASE),
             not_(_unread()),
         )
         .values(state=JobState.READY, **NO_LEASE)

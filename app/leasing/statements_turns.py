@@ -8,7 +8,8 @@ from sqlalchemy.dialects.sqlite import Insert, insert
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from app.model.states import MOVES, Event, JobState, sources
-from app.store.batch import batch_rows
+from app.model.states import MOVES, Event, JobState
+from app.store.guards import may
 from app.store.tables import JOB, META, READING, RESPONSE, TURN
 
 
@@ -94,7 +95,7 @@ def go_on() -> ReturningUpdate[Any]:
             JOB.c.id == answers.c.job,
             JOB.c.attempt == answers.c.attempt,
             JOB.c.turn == answers.c.turn,
-            JOB.c.state.in_(sources(Event.HAND_ON)),
+            may(Event.HAND_ON),
         )
         .values(
             turn=answers.c.turn + 1,

@@ -24,6 +24,7 @@ from sqlalchemy.sql.dml import ReturningDelete, ReturningInsert, ReturningUpdate
 
 from app.model.states import Event, JobState, sources
 from app.store.batch import batch_rows
+from app.store.guards import may
 from app.store.tables import DATASET, ENDPOINT, JOB, META, READING, RESPONSE, SAMPLE, TOKEN_IDS, TURN, UNREAD, WORKER
 
 
@@ -94,7 +95,7 @@ def accept() -> ReturningUpdate[Any]:
         .where(
             JOB.c.id == answers.c.job,
             JOB.c.attempt == answers.c.attempt,
-            JOB.c.state.in_(sources(Event.ACCEPT)),
+            may(Event.ACCEPT),
             answers.c.epoch == select(META.c.epoch).where(META.c.id == 1).scalar_subquery(),
             or_(JOB.c.state != JobState.LEASED, JOB.c.lease_worker == answers.c.worker),
         )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from sqlalchemy import URL, Connection, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import StaticPool
@@ -44,9 +44,12 @@ _READER_PRAGMAS = (
 _UPGRADE_PRAGMAS = ("PRAGMA foreign_keys=OFF", "PRAGMA legacy_alter_table=ON")
 
 
-def writing_engine(place: Place, busy_timeout_ms: int = BUSY_TIMEOUT_MS, *, upgrades: bool = False) -> AsyncEngine:
-    """One connection; every transaction takes the write lock at once, so that none is lost to a late upgrade."""
-    engine = create_async_engine(_url(place), poolclass=StaticPool)
+def writing_engine(place: Place, busy_timeout_ms: int = BUSY_TIMEOUT_MS, *, upgrades: bool = False) -> Engine:
+    """One connection; every transaction takes the write lock at once, so that none is lost to a late upgrade.
+
+    It is used by one thread at a time, and not always by the same.
+    """
+    engine = create_engine(_url(place, "sqlite"), poolclass=StaticPool, connect_args={"check_same_thread": False})
     patience = f"PRAGMA busy_timeout={busy_timeout_ms}"
     more = [f"PRAGMA wal_autocheckpoint={_autocheckpoint()}", *(_UPGRADE_PRAGMAS if upgrades else ())]
     pragmas = (patience, *_WRITER_PRAGMAS, *more, f"PRAGMA busy_timeout={_CLOSE_LOOKS_MS}")
@@ -73,14 +76,14 @@ def _begin_writing(connection: Connection, patience_s: float) -> None:
 
 def reading_engine(place: Place) -> AsyncEngine:
     """Up to eight connections; each transaction is one snapshot and takes no lock that a writer would wait for."""
-    engine = create_async_engine(_url(place), pool_size=2, max_overflow=6)
-    _configure(engine, _READER_PRAGMAS, lambda connection: connection.exec_driver_sql("BEGIN"))
+    engine = create_async_engine(_url(place, "sqlite+aiosqlite"), pool_size=2, max_overflow=6)
+    _configure(engine.sync_engine, _READER_PRAGMAS, lambda connection: connection.exec_driver_sql("BEGIN"))
     return engine
 
 
-def _url(place: Place) -> URL:
+def _url(place: Place, driver: str) -> URL:
     """Made of parts: in a URL that is parsed, a question mark in the file's name would end it."""
-    return URL.create("sqlite+aiosqlite", database=str(place.path))
+    return URL.create(driver, database=str(place.path))
 
 
 def _autocheckpoint() -> int:
@@ -88,7 +91,7 @@ def _autocheckpoint() -> int:
     return 1000 if library.is_fixed() else 0
 
 
-def _configure(engine: AsyncEngine, pragmas: tuple[str, ...], begin: Callable[[Connection], object]) -> None:
+def _configure(engine: Engine, pragmas: tuple[str, ...], begin: Callable[[Connection], object]) -> None:
     def connected(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # the driver's own BEGIN is DEFERRED and loses updates; ours is below
         cursor = connection.cursor()
@@ -100,8 +103,8 @@ def _configure(engine: AsyncEngine, pragmas: tuple[str, ...], begin: Callable[[C
     def begun(connection: Connection) -> None:
         begin(connection)
 
-    event.listen(engine.sync_engine, "connect", connected)
-    event.listen(engine.sync_engine, "begin", begun)
+    event.listen(engine, "connect", connected)
+    event.listen(engine, "begin", begun)
 
 
 def _mark_as_ours(cursor: Any) -> None:

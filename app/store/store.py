@@ -12,9 +12,10 @@ from functools import partial
 from typing import TypeVar
 
 import anyio
-from sqlalchemy import Connection, insert, select
+from anyio import to_thread
+from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.model.errors import ThinkledgerError
 from app.store import library, schema
@@ -125,18 +126,18 @@ async def open_store(
     finally:
         with anyio.CancelScope(shield=True):
             await reading.dispose()
-            await writing.dispose()
+            await to_thread.run_sync(writing.dispose)
 
 
 async def _prepare(
-    place: Place, reading: AsyncEngine, writing: AsyncEngine, now_ms: Callable[[], int], patience_s: float
+    place: Place, reading: AsyncEngine, writing: Engine, now_ms: Callable[[], int], patience_s: float
 ) -> tuple[str, int]:
     """The store's id and epoch. A store that has our schema is only read, so that a busy one can still be looked at."""
     end_s, found = time.monotonic() + patience_s, None
     while found is None:
         with anyio.CancelScope(shield=True):
             try:
-                found = await _look(reading) or await _make(writing, now_ms())
+                found = await _look(reading) or await to_thread.run_sync(_make, writing, now_ms())
             except DBAPIError as error:
                 fault = classify(error)
                 # Others that make the same store now keep us out; SQLite does not wait where two change to WAL mode.
@@ -155,17 +156,17 @@ def _full_or(fault: Fault, place: Place) -> Fault:
 
 async def _look(reading: AsyncEngine) -> tuple[str, int] | None:
     async with reading.connect() as connection:
-        return await _identity(connection) if await connection.run_sync(schema.is_ours) else None
+        return await connection.run_sync(_identity) if await connection.run_sync(schema.is_ours) else None
 
 
-async def _make(writing: AsyncEngine, now_ms: int) -> tuple[str, int]:
-    async with writing.begin() as connection:
-        await connection.run_sync(_make_or_check, now_ms)
-        return await _identity(connection)
+def _make(writing: Engine, now_ms: int) -> tuple[str, int]:
+    with writing.begin() as connection:
+        _make_or_check(connection, now_ms)
+        return _identity(connection)
 
 
-async def _identity(connection: AsyncConnection) -> tuple[str, int]:
-    row = (await connection.execute(select(META.c.store_id, META.c.epoch))).one()
+def _identity(connection: Connection) -> tuple[str, int]:
+    row = connection.execute(select(META.c.store_id, META.c.epoch)).one()
     return str(row.store_id), int(row.epoch)
 
 

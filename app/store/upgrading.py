@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import anyio
+from anyio import to_thread
 from sqlalchemy import Connection, insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -15,7 +16,7 @@ from app.store.faults import as_error, classify
 from app.store.place import Place
 from app.store.soundness import complaints, dangling
 from app.store.tables import EVENT
-from app.store.transaction import Reads
+from app.store.transaction import Reads, at_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +51,23 @@ async def versions(place: Place) -> Versions:
 
 async def upgrade(place: Place, now_ms: int) -> None:
     """Run the migrations that are missing; after an error the store is as it was."""
+    await to_thread.run_sync(_upgrade_file, place, now_ms)
+
+
+def _upgrade_file(place: Place, now_ms: int) -> None:
     engine = writing_engine(place, upgrades=True)
     places.opened(place)
     try:
-        async with engine.begin() as connection:
-            await connection.run_sync(_upgrade, now_ms)
-            broken = [*await dangling(Reads(connection)), *await complaints(Reads(connection), full=False)]
+        with engine.begin() as connection:
+            _upgrade(connection, now_ms)
+            reads = Reads(connection)
+            broken = [*at_once(dangling(reads)), *at_once(complaints(reads, full=False))]
             if broken:
                 raise IntegrityFailure(f"The upgraded store would not be sound ({broken[0]}). Nothing was changed.")
     except DBAPIError as error:
         raise as_error(classify(error), error) from error
     finally:
-        await _dispose(engine)
+        engine.dispose()
         places.closed(place)
 
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import anyio
+from anyio import to_thread
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.model.errors import ThinkledgerError, Unavailable
 from app.store.faults import Fault, as_error, classify
-from app.store.transaction import Tx
+from app.store.transaction import Tx, at_once
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -49,7 +50,7 @@ class Writer:
 
     def __init__(
         self,
-        engine: AsyncEngine,
+        engine: Engine,
         now_ms: Callable[[], int],
         *,
         patient: bool,
@@ -63,6 +64,7 @@ class Writer:
         self._on_trouble = on_trouble
         self._guard = guard
         self._between = between
+        self._thread = anyio.CapacityLimiter(1)  # not one of the threads that large bodies are read in
         self._queue: deque[_Request] = deque()
         self._wake = anyio.Event()
         self._closing = False
@@ -169,10 +171,14 @@ class Writer:
         answer(late, _for_caller(error))
 
     async def _transaction(self, group: list[_Request]) -> None:
-        async with self._engine.begin() as connection:
+        await to_thread.run_sync(self._transact, group, limiter=self._thread)
+
+    def _transact(self, group: list[_Request]) -> None:
+        """All of it in one thread: to go there and back for each statement took more than the statements."""
+        with self._engine.begin() as connection:
             tx = Tx(connection, self._now_ms())
             for operation, requests in _by_operation(group):
-                results = await operation(tx, [request.item for request in requests])
+                results = at_once(operation(tx, [request.item for request in requests]))
                 for request, result in zip(requests, results, strict=True):
                     request.result = result
 

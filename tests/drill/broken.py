@@ -1,9 +1,10 @@
 """Sabotage, from outside: a drill that holds with one of these in place proves nothing."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
-import anyio
+from anyio import from_thread
 from sqlalchemy import bindparam, or_, select, update
 from sqlalchemy.sql import visitors
 
@@ -30,21 +31,21 @@ def _is_of(part: Any, table: str) -> bool:
 def early_ack() -> None:
     """Whoever asked for a write is told that it is stored, and only then it is committed."""
     from app.responses.keep import keep
-    from app.store.transaction import Tx
+    from app.store.transaction import Tx, at_once
     from app.store.writer import Writer, _by_operation, answer
 
-    async def transaction(writer: Any, group: Any) -> None:
-        async with writer._engine.begin() as connection:
+    def transact(writer: Any, group: Any) -> None:
+        with writer._engine.begin() as connection:
             tx = Tx(connection, writer._now_ms())
             for operation, requests in _by_operation(group):
-                results = await operation(tx, [request.item for request in requests])
+                results = at_once(operation(tx, [request.item for request in requests]))
                 for request, result in zip(requests, results, strict=True):
                     request.result = result
-            answer(group)
+            from_thread.run_sync(answer, group)
             if any(request.operation is keep for request in group):
-                await anyio.sleep(EARLY_S)
+                time.sleep(EARLY_S)
 
-    Writer._transaction = transaction  # type: ignore[method-assign]
+    Writer._transact = transact  # type: ignore[method-assign]
 
 
 def rescue_guard() -> None:

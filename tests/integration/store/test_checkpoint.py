@@ -31,7 +31,7 @@ def test_with_a_fixed_library_sqlite_checkpoints_by_itself(tmp_path: Path) -> No
         pytest.skip("this platform has no fixed SQLite library")
 
     async def work(store: Store) -> int:
-        async with store._writer._engine.connect() as connection:
-            return int((await connection.exec_driver_sql("PRAGMA wal_autocheckpoint")).scalar_one())
+        with store._writer._engine.connect() as connection:
+            return int(connection.exec_driver_sql("PRAGMA wal_autocheckpoint").scalar_one())
 
     assert in_store(tmp_path / "t.db", work, create=True) == 1000

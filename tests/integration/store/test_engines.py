@@ -1,10 +1,12 @@
 """One SQLite library, and connections that are set up as the store relies on."""
 
 import sys
+import threading
 from pathlib import Path
 
 import anyio
 import pytest
+from anyio import to_thread
 from sqlalchemy import insert, select, text
 
 from app.model.errors import ThinkledgerError
@@ -84,16 +86,16 @@ def test_a_snapshot_does_not_see_what_is_committed_after_it_began(tmp_path: Path
 
 def test_a_reader_holds_up_no_writer_and_a_writer_no_reader(tmp_path: Path) -> None:
     async def look(store: Store) -> None:
-        entered, leave = anyio.Event(), anyio.Event()
+        entered, leave = threading.Event(), threading.Event()
 
         async def slow(_tx: object, items: list[object]) -> list[object]:
             entered.set()
-            await leave.wait()
+            leave.wait()
             return items
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(store.write, slow, None)
-            await entered.wait()
+            await to_thread.run_sync(entered.wait)
             assert await store.seq() == 0  # while the writer holds its lock
             leave.set()
 

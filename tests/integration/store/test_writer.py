@@ -1,11 +1,14 @@
 """The writer: groups, neighbours, and an answer that means committed."""
 
+import asyncio
+import threading
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
 import pytest
+from anyio import to_thread
 from sqlalchemy import event, insert
 from sqlalchemy.exc import OperationalError
 
@@ -38,7 +41,7 @@ async def _write_all(store: Store, kinds: Sequence[str | None]) -> dict[str | No
 
 def _count_commits(store: Store) -> list[object]:
     commits: list[object] = []
-    event.listen(store._writer._engine.sync_engine, "commit", commits.append)
+    event.listen(store._writer._engine, "commit", commits.append)
     return commits
 
 
@@ -110,7 +113,7 @@ def test_a_commit_that_fails_is_an_error_for_every_caller_of_the_group(tmp_path:
         raise OperationalError("COMMIT", None, error)
 
     async def work(store: Store) -> None:
-        engine = store._writer._engine.sync_engine
+        engine = store._writer._engine
         event.listen(engine, "commit", fail)
         outcome = await _write_all(store, ["a", "b"])
         event.remove(engine, "commit", fail)
@@ -123,17 +126,17 @@ def test_a_commit_that_fails_is_an_error_for_every_caller_of_the_group(tmp_path:
 
 def test_the_write_of_a_cancelled_caller_is_committed_and_the_store_stays_usable(tmp_path: Path) -> None:
     async def work(store: Store) -> None:
-        entered, go_on = anyio.Event(), anyio.Event()
+        entered, go_on = threading.Event(), threading.Event()
 
         async def slow(tx: Tx, kinds: Sequence[str]) -> list[str]:
             await note(tx, kinds)
             entered.set()
-            await go_on.wait()
+            go_on.wait()
             return list(kinds)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(store.write, slow, "inside its transaction")
-            await entered.wait()
+            await to_thread.run_sync(entered.wait)
             tasks.start_soon(store.write, note, "still in the queue")
             while not store._writer._queue:
                 await anyio.lowlevel.checkpoint()
@@ -151,11 +154,11 @@ def test_the_first_lane_overtakes_the_queue(tmp_path: Path) -> None:
     order: list[str] = []
 
     async def work(store: Store) -> None:
-        entered, go_on = anyio.Event(), anyio.Event()
+        entered, go_on = threading.Event(), threading.Event()
 
         async def slow(_tx: Tx, items: Sequence[str]) -> list[str]:
             entered.set()
-            await go_on.wait()
+            go_on.wait()
             return list(items)
 
         async def queued(_tx: Tx, items: Sequence[str]) -> list[str]:
@@ -168,7 +171,7 @@ def test_the_first_lane_overtakes_the_queue(tmp_path: Path) -> None:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(store.write, slow, "slow")
-            await entered.wait()
+            await to_thread.run_sync(entered.wait)
             for number in range(writer.GROUP):
                 tasks.start_soon(store.write, queued, f"queued {number}")
             while len(store._writer._queue) < writer.GROUP:
@@ -251,3 +254,19 @@ def test_only_a_transaction_that_changes_rows_takes_a_number(tmp_path: Path) -> 
         assert await store.seq() == 3
 
     in_store(tmp_path / "t.db", work)
+
+
+def test_an_operation_that_waits_for_anything_but_its_transaction_is_a_fault_and_commits_nothing(
+    tmp_path: Path,
+) -> None:
+    async def waits(tx: Tx, items: Sequence[object]) -> list[object]:
+        await note(tx, ["x"])
+        await asyncio.sleep(0)
+        return list(items)
+
+    async def work(store: Store) -> None:
+        await store.write(waits, None)
+
+    with pytest.raises(RuntimeError, match="waited for something else"):
+        in_store(tmp_path / "t.db", work)
+    assert raw.query(tmp_path / "t.db", COUNT) == [(0,)]

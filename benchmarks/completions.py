@@ -1,0 +1,76 @@
+"""I. What a completed row writes to the WAL beyond its body and its texts, and how long a batch holds the write lock.
+
+The hold is that of the longer of the two transactions of a batch of 64 (bodies, then readings), with the connection's
+way to its BEGIN and back from its COMMIT, and without fsync: how long that takes is the disk's figure.
+"""
+
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from app.store import engines
+from benchmarks import cycle, data
+from benchmarks.figure import Figure
+from benchmarks.measuring import Meter, Spent, in_child
+from benchmarks.scale import Scale
+from benchmarks.wal import Wal
+
+
+def measure(scale: Scale, folder: Path) -> list[Figure]:
+    """Bytes and milliseconds of the same completions."""
+    beyond, held_ms = in_child(ours_in, folder / "t.db", scale.cycle_jobs).result
+    return [
+        Figure("I", "completion: WAL beyond the stored columns, a row", beyond / 1024, 2, "KB"),
+        Figure("I", "completion: hold of the write lock a batch, median", held_ms, 5, "ms"),
+    ]
+
+
+def ours_in(db: str, jobs: int) -> Spent:
+    """Complete so many jobs, 8 KB each."""
+    engines._WRITER_PRAGMAS = (*engines._WRITER_PRAGMAS, "PRAGMA synchronous=OFF")
+    spent: Spent = cycle.run(_ours, Path(db), jobs)  # type: ignore[assignment]
+    return spent
+
+
+async def _ours(db: Path, jobs: int) -> Spent:
+    answers = [cycle.answer(number, packed=False) for number in range(jobs)]
+    async with cycle.opened(db) as at:
+        await at.enqueue([cycle.row(number) for number in range(jobs)])
+        leases = [await at.claim(len(batch)) for batch in data.batches(answers, cycle.BATCH)]
+        holds = _watch(at.store._writer)
+        longest = []
+        with Wal(db) as wal, Meter() as meter:
+            before = wal.bytes()
+            for some, batch in zip(leases, data.batches(answers, cycle.BATCH), strict=True):
+                holds.clear()
+                await at.complete(some, batch)
+                longest.append(max(holds))
+            written = wal.bytes() - before
+        async with at.store.snapshot() as reads:
+            stored = await reads.value(_text("SELECT sum(length(raw)) FROM response"))
+            stored += await reads.value(
+                _text("SELECT sum(octet_length(reasoning) + octet_length(content)) FROM reading")
+            )
+    return meter.spent([(written - stored) / jobs, 1000 * statistics.median(longest)])
+
+
+def _text(sql: str) -> Any:
+    from sqlalchemy import text
+
+    return text(sql)
+
+
+def _watch(writer: Any) -> list[float]:
+    """Seconds of each transaction from now on."""
+    holds: list[float] = []
+    transaction = writer._transaction
+
+    async def timed(group: Sequence[Any]) -> None:
+        begun = time.perf_counter()
+        await transaction(group)
+        holds.append(time.perf_counter() - begun)
+
+    writer._transaction = timed
+    return holds

@@ -1,0 +1,84 @@
+"""F. An import against parsing the lines and inserting them in raw sqlite3, and the same import once more."""
+
+import json
+from pathlib import Path
+
+import app.store  # noqa: F401 - the same SQLite library as ours
+from app.intake.importing import import_file
+from app.intake.request import ImportRequest
+from app.store.store import open_store
+from benchmarks import cycle, data
+from benchmarks.figure import Figure
+from benchmarks.measuring import Meter, Spent, cpu_ratio, in_child, in_turn, median_cpu_s
+from benchmarks.scale import Scale
+
+import sqlite3  # isort: skip
+
+DIFFERENT = 1000  # texts; what makes every prompt another one is its number
+ROUNDS = 3
+
+
+def measure(scale: Scale, folder: Path) -> list[Figure]:
+    """CPU a prompt on both sides."""
+    file = folder / "prompts.jsonl"
+    texts = [data.text(number, 2048) for number in range(DIFFERENT)]
+    with file.open("w", encoding="utf-8") as out:
+        for number in range(scale.prompts):
+            content = f"{number}: {texts[number % DIFFERENT]}"
+            row = {"sample_id": f"s{number}", "messages": [{"role": "user", "content": content}]}
+            out.write(json.dumps(row) + "\n")
+    stores = [folder / f"{number}.db" for number in range(2 * ROUNDS)]
+    first, again, raw = in_turn(
+        ROUNDS,
+        lambda: in_child(ours_in, stores[0], file),
+        lambda: in_child(ours_in, stores.pop(0), file),
+        lambda: in_child(raw_in, stores.pop(), file),
+    )
+    sides = [1e6 * median_cpu_s(side) / scale.prompts for side in (first, again, raw)]
+    note = "{:.0f} against {:.0f} us a prompt"
+    return [
+        Figure(
+            "F", f"import of {scale.prompts:,} prompts, CPU against parse + executemany", cpu_ratio(first, raw), 2.5,
+            note=note.format(sides[0], sides[2]),
+        ),
+        Figure(
+            "F", "repeated import, against the first", cpu_ratio(again, first), 0.25, note=note.format(*sides[1::-1])
+        ),
+        Figure("F", "peak memory", max(one.peak_bytes for one in (*first, *again)) / 2**20, 200, "MB"),
+    ]  # fmt: skip
+
+
+def ours_in(db: str, file: str) -> Spent:
+    """Our import, into a new store or the one that has it all."""
+    spent: Spent = cycle.run(_ours, db, file)  # type: ignore[assignment]
+    return spent
+
+
+async def _ours(db: str, file: str) -> Spent:
+    async with open_store(db, create=True) as store:
+        with Meter() as meter:
+            report = await import_file(store, ImportRequest("data", file), lambda _progress: None)
+    assert report.added in (0, report.rows)
+    return meter.spent()
+
+
+def raw_in(db: str, file: str) -> Spent:
+    """The reference: a row a line, its id unique."""
+    connection = sqlite3.connect(db, isolation_level=None)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute(
+        "CREATE TABLE prompt (id INTEGER PRIMARY KEY, sample_id TEXT NOT NULL UNIQUE, messages TEXT NOT NULL,"
+        " state TEXT NOT NULL) STRICT"
+    )
+    with Meter() as meter, Path(file).open("rb") as lines:
+        while batch := lines.readlines(4 * 2**20):  # as many bytes a transaction as ours
+            rows = [json.loads(line) for line in batch]
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(
+                "INSERT INTO prompt (sample_id, messages, state) VALUES (?, ?, 'ready')",
+                [(row["sample_id"], json.dumps(row["messages"])) for row in rows],
+            )
+            connection.execute("COMMIT")
+    connection.close()
+    return meter.spent()

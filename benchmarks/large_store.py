@@ -1,0 +1,101 @@
+"""Stores of any size, made by raw inserts in a minute and kept: through the product three million rows take five.
+
+Two datasets: `held`, whose jobs come first by rank, and `main`, a third of whose jobs are done. Rows are what an import
+and a worker would have written, but for the bodies, of which the newest thousand are there.
+"""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import app.store  # noqa: F401 - the same SQLite library as ours
+from benchmarks import cycle, data
+from benchmarks.measuring import ROOT
+
+import sqlite3  # isort: skip
+
+CACHE = ROOT / "build" / "bench"
+ANSWERED = 1000
+_NUMBERS = "WITH RECURSIVE number(n) AS (VALUES(1) UNION ALL SELECT n + 1 FROM number WHERE n < :jobs) "
+
+
+def large_store(jobs: int, held: int) -> Path:
+    """A store with so many jobs, `held` of them in a dataset that comes first. The same file each time: leave no trace."""
+    path = CACHE / f"{jobs}-{held}-{schema()}.db"
+    if not path.exists():
+        part = path.with_suffix(".part")
+        for old in CACHE.glob(f"{part.name}*"):
+            old.unlink()
+        cycle.run(cycle.fill, part, ANSWERED, 512)
+        _grow(part, jobs, held)
+        part.rename(path)
+    return path
+
+
+@cache
+def schema() -> str:
+    """What a store of this version looks like, as a few letters: a kept store of another one is not taken."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    empty = CACHE / "empty.db"
+    empty.unlink(missing_ok=True)
+    cycle.run(cycle.fill, empty, 0, 0)
+    connection = sqlite3.connect(empty)
+    rows = connection.execute("SELECT sql FROM sqlite_master ORDER BY name").fetchall()
+    connection.close()
+    return hashlib.sha256(repr(rows).encode()).hexdigest()[:12]
+
+
+def _grow(path: Path, jobs: int, held: int) -> None:
+    """Add jobs, with indexes and triggers put aside: in sorted order an index is made in a tenth of the time."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    for pragma in ("journal_mode=OFF", "synchronous=OFF", "foreign_keys=OFF", "cache_size=-262144"):
+        connection.execute(f"PRAGMA {pragma}")
+    put_aside = connection.execute(
+        "SELECT type, name, sql FROM sqlite_master WHERE type IN ('index', 'trigger') AND sql IS NOT NULL"
+        " AND tbl_name IN ('job', 'sample')"
+    ).fetchall()
+    for kind, name, _ in put_aside:
+        connection.execute(f"DROP {kind} {name}")
+    connection.execute("UPDATE dataset SET name = 'main', rank = 1")
+    main = connection.execute("SELECT id FROM dataset").fetchone()[0]
+    in_main = jobs - held - ANSWERED
+    _add(connection, main, in_main, done=in_main // 3, after=ANSWERED)
+    if held:
+        first = {"name": "held", "rank": 0, "created_ms": 0}
+        connection.execute("INSERT INTO dataset (name, rank, created_ms) VALUES (:name, :rank, :created_ms)", first)
+        _add(connection, main + 1, held, done=0, after=0)
+    connection.execute("DELETE FROM counter")
+    connection.execute(
+        "INSERT INTO counter SELECT dataset_id, 'state:' || state, count(*) FROM job GROUP BY 1, 2 UNION ALL"
+        " SELECT dataset_id, 'expected:' || verdict, count(*) FROM job WHERE state = 'done' GROUP BY 1, 2"
+    )
+    for _, _, sql in put_aside:
+        connection.execute(sql)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.close()
+
+
+def _add(connection: Any, dataset: int, jobs: int, *, done: int, after: int) -> None:
+    """Samples and jobs of one dataset, the first ones done; the ids go on after those that are there."""
+    last = connection.execute("SELECT coalesce(max(id), 0) FROM sample").fetchone()[0]
+    values = {"jobs": jobs, "dataset": dataset, "last": last, "after": after, "done": done}
+    values["messages"] = data.messages(1, 40)
+    connection.execute(
+        _NUMBERS + "INSERT INTO sample (id, dataset_id, sample_id, base_id, content_sha256, messages, source_row)"
+        " SELECT :last + n, :dataset, 'row-' || (:after + n), 'row-' || (:after + n), printf('%064x', n), :messages,"
+        " :after + n FROM number",
+        values,
+    )
+    last_job = connection.execute("SELECT coalesce(max(id), 0) FROM job").fetchone()[0]
+    connection.execute(
+        _NUMBERS + "INSERT INTO job (id, dataset_id, sample_ref, sample_id, ordinal, state, attempt, leased_ms,"
+        " finished_ms, verdict, expected, finish_reason, found, reasoning_chars, content_chars, completion_tokens,"
+        " latency_ms, preview) SELECT :last_job + n, :dataset, :last + n, 'row-' || (:after + n), :after + n,"
+        " iif(n <= :done, 'done', 'ready'), n <= :done, iif(n <= :done, 1770000000000 + n, NULL),"
+        " iif(n <= :done, 1770000001500 + n, NULL), iif(n <= :done, 'split_from_content', NULL),"
+        " iif(n <= :done, 1, NULL), iif(n <= :done, 'stop', NULL), iif(n <= :done, 'tag', NULL),"
+        " iif(n <= :done, 6000 + n % 1000, NULL), iif(n <= :done, 2000, NULL), iif(n <= :done, 2000, NULL),"
+        " iif(n <= :done, 1500, NULL), iif(n <= :done, 'the beginning of an answer', NULL) FROM number",
+        values | {"last_job": last_job},
+    )

@@ -1,0 +1,52 @@
+"""C2. The store against queues of others, at equal durability: CPU a job, and jobs a second against huey's.
+
+Ours takes what a worker takes: batches of 64, bodies compressed, hashed and kept beside their readings.
+"""
+
+import json
+import statistics
+import subprocess
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+from benchmarks.figure import Figure
+from benchmarks.measuring import ROOT, Spent, cpu_ratio, in_child, in_turn, median_cpu_s
+from benchmarks.peers import python_with
+from benchmarks.scale import Scale
+from benchmarks.store_cycle import ours_in
+from tests.support.product import environment
+
+ROUNDS = 3
+PACKAGES = ("huey==3.5.4", "litequeue==0.9", "persist-queue==1.1.0")
+TARGETS = {"huey": 0.85, "litequeue": 0.33, "persist-queue": 0.1}
+
+
+def measure(scale: Scale, folder: Path) -> list[Figure]:
+    """Every queue in turn, ours among them."""
+    python = python_with("queues", *PACKAGES)
+    if python is None:
+        return []
+    places = (folder / f"{number}" for number in count())
+
+    def of_others(name: str) -> Callable[[], Spent]:
+        return lambda: _other(python, name, next(places), scale.queue_jobs)
+
+    ours, *others = in_turn(
+        ROUNDS,
+        lambda: in_child(ours_in, next(places), scale.queue_jobs, False),
+        *(of_others(name) for name in TARGETS),
+    )
+    figures = []
+    for (name, target), other in zip(TARGETS.items(), others, strict=True):
+        sides = [1e6 * median_cpu_s(side) / scale.queue_jobs for side in (ours, other)]
+        note = "{:.0f} against {:.0f} us a job".format(*sides)
+        figures.append(Figure("C2", f"CPU a job against {name}", cpu_ratio(ours, other), target, note=note))
+    faster = statistics.median(other.wall_s / one.wall_s for one, other in zip(ours, others[0], strict=True))
+    return [*figures, Figure("C2", "jobs a second against huey's", faster, 15, at_least=True)]
+
+
+def _other(python: Path, name: str, folder: Path, jobs: int) -> Spent:
+    command = [str(python), "-m", "benchmarks.other_queues", name, str(folder), str(jobs)]
+    done = subprocess.run(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, check=True)
+    return Spent(**json.loads(done.stdout.splitlines()[-1]))

@@ -1,0 +1,33 @@
+"""How large an experiment is: in full, or so small that it can be tried in seconds."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The sizes of all experiments; the figures of a quick run say whether it runs, not how fast it is."""
+
+    rounds: int
+    cycle_jobs: int  # C, I
+    queue_jobs: int  # C2
+    large_store: int  # D, E: jobs of the large store
+    held: int  # D: of them, in a dataset that is held
+    claims: int  # D: of each kind
+    prompts: int  # F
+    answers: int  # G, H: rows of the large export
+    requests: int  # A, A2, L
+    occupancy_jobs: int  # B
+    slots: int  # B
+    in_flight: int  # J
+    seconds: float  # J: how long the loop is watched
+
+
+FULL = Scale(
+    rounds=5, cycle_jobs=4096, queue_jobs=2048, large_store=3_000_000, held=900_000, claims=40, prompts=250_000, answers=100_000,
+    requests=4000, occupancy_jobs=5000, slots=256, in_flight=512, seconds=20,
+)  # fmt: skip
+QUICK = Scale(
+    rounds=3, cycle_jobs=1024, queue_jobs=512, large_store=300_000, held=90_000, claims=15, prompts=10_000, answers=4_000,
+    requests=800, occupancy_jobs=600, slots=64, in_flight=64, seconds=5,
+)  # fmt: skip
+SMALL_STORE = 10_000  # D, E: what the large one is compared with
