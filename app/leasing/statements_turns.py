@@ -7,8 +7,8 @@ from sqlalchemy import Integer, Select, Update, and_, bindparam, case, func, nul
 from sqlalchemy.dialects.sqlite import Insert, insert
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from app.model.states import MOVES, Event, JobState, sources
 from app.model.states import MOVES, Event, JobState
+from app.store.batch import batch_rows
 from app.store.guards import may
 from app.store.tables import JOB, META, READING, RESPONSE, TURN
 
