@@ -99,7 +99,11 @@ class Writer:
         self._wake.set()
 
     async def run(self) -> None:
-        """Commit groups until `close`. Ends with the error of a damaged store, after telling every waiting caller."""
+        """Commit groups until `close`. A damaged store ends it, after every waiting caller was told.
+
+        It is raised here too where the writer is patient: a worker has nothing left to do. Who looks at the store can
+        go on looking, and every later write is refused with the same sentence.
+        """
         with anyio.CancelScope(shield=True):
             while not (self._closing and not self._queue):
                 if not self._queue:
@@ -107,6 +111,8 @@ class Writer:
                     await self._wake.wait()
                     continue
                 await self._take([self._queue.popleft() for _ in range(min(GROUP, len(self._queue)))])
+                if self._broken is not None:
+                    return
                 if self._between is not None:
                     await self._between()
         self._broken = Unavailable("The store is closed: nothing more is written to it.")
@@ -119,7 +125,8 @@ class Writer:
             self._broken = error
             answer([request for request in (*group, *self._queue) if not request.done.is_set()], error)
             self._queue.clear()
-            raise
+            if self._patient or not isinstance(error, ThinkledgerError):
+                raise
 
     async def _settle(self, group: list[_Request]) -> None:
         """Commit the group; one bad row does not take its neighbours along."""

@@ -128,6 +128,9 @@ def test_a_store_that_cannot_be_read_is_a_page_that_says_why(tmp_path: Path) -> 
         problem = running.ask("/api/v1/overview")
         assert (problem.status, problem.headers["content-type"]) == (503, "application/problem+json")
         assert running.ask("/healthz").status == 200
+        refused = running.send("/api/v1/datasets/free/pause", {})  # a write tells the writer, if the evaluator has not
+        assert (refused.status, "The store is damaged" in refused.body) == (503, True)
+        assert running.ask("/").status == 503
         assert running.process.poll() is None
 
 
