@@ -10,7 +10,7 @@ from typing import Annotated
 
 import click
 import typer
-from typer.completion import completion_init
+from typer._completion_classes import completion_init
 from typer.core import TyperArgument
 from typer.utils import get_params_from_function
 

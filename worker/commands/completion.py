@@ -26,6 +26,6 @@ def completion(
     ],
 ) -> None:
     """The script of one shell."""
-    from typer.completion import get_completion_script
+    from typer._completion_shared import get_completion_script
 
     cli_context.put(get_completion_script(prog_name="thinkledger", complete_var=VARIABLE, shell=shell))
