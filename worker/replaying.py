@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from app.model.errors import ThinkledgerError, UsageError
+from app.model.errors import ThinkledgerError
 from app.model.ids import ResponseId, WorkerId
 from app.responses.spooled import Brought, Outcome, Spooled, bring_in
 from app.responses.unread import load_bodies
@@ -151,26 +151,6 @@ def _is_gone(path: Path) -> bool:
 
 async def read_stored(responses: Sequence[ResponseId], worker: WorkerId, tools: Tools) -> None:
     """Read and settle stored bodies, a few in memory at a time."""
-    new = [response for response in responses if response not in tools.unreadable]
-    for start in range(0, len(new), READ_AT_ONCE):
-        await _read_some(new[start : start + READ_AT_ONCE], worker, tools)
-
-
-async def _read_some(responses: Sequence[ResponseId], worker: WorkerId, tools: Tools) -> None:
-    try:
-        bodies = await load_bodies(tools.store, responses, worker)
-    except UsageError as error:  # one of them was asked in a way of which this version knows nothing
-        await _read_one_by_one(responses, worker, tools, str(error))
-        return
-    for stored in bodies:
-        await settle_stored(stored, tools)
-
-
-async def _read_one_by_one(responses: Sequence[ResponseId], worker: WorkerId, tools: Tools, reason: str) -> None:
-    """What cannot be read is told of once and stays as it is, for a version that can read it."""
-    if len(responses) == 1:
-        tools.unreadable.add(responses[0])
-        tools.log.warning("body_unreadable", response=responses[0], reason=reason)
-        return
-    for response in responses:
-        await _read_some([response], worker, tools)
+    for start in range(0, len(responses), READ_AT_ONCE):
+        for stored in await load_bodies(tools.store, responses[start : start + READ_AT_ONCE], worker):
+            await settle_stored(stored, tools)

@@ -12,7 +12,6 @@ from app.capture import Asked, Reading, read_body
 from app.leasing.claim import Prompt
 from app.leasing.release import release
 from app.leasing.settle import fail, state_of
-from app.model.ids import ResponseId
 from app.model.lease import Cause, Failure, Lease, Reply, Settle
 from app.model.limits import CUTS_BEFORE_FAILED, DEATHS_BESIDE_OUTAGES
 from app.model.states import JobState
@@ -20,7 +19,7 @@ from app.model.verdicts import Verdict
 from app.responses.keep import PackedReply
 from app.responses.read import Judged
 from app.responses.turns import end_here
-from app.responses.unread import StoredBody, prompt_text
+from app.responses.unread import UNREADABLE, StoredBody, prompt_text
 from app.store.codec import Packed, pack
 from app.store.store import Store
 from worker import backoff
@@ -56,7 +55,6 @@ class Tools:
     spooling: Spooling
     quota: Quota = field(default_factory=Quota)
     memory: Memory = field(default_factory=Memory)
-    unreadable: set[ResponseId] = field(default_factory=set)  # stored bodies of another version: told once, left alone
 
 
 async def run_one(lease: Lease, prompt: Prompt, server: Server, tools: Tools, may_ask: MayAsk = _always) -> None:
@@ -147,14 +145,17 @@ async def _record(
 
 async def settle_stored(stored: StoredBody, tools: Tools) -> None:
     """Read and settle a body that a dead worker, or this one at its last end, had stored and not read."""
-    reading = await _read(stored.http_status, stored.body, stored.asked)
+    reading = UNREADABLE if stored.fault else await _read(stored.http_status, stored.body, stored.asked)
     failure = None
+    if stored.fault is not None:
+        tools.log.warning("body_unreadable", response=stored.response, reason=stored.fault)
     if reading.verdict is Verdict.MALFORMED:
         status = 200 if stored.http_status is None else stored.http_status
-        words = words_of(reading, status, stored.body)
+        words = words_of(reading, status, stored.body) if stored.fault is None else stored.fault
         failure = _failure(stored.lease, _cause_of(status, reading), words, well=False, status=status)
     judged = Judged(
-        stored.response, stored.lease, reading, stored.asked.expected, stored.latency_ms, failure, stored.endpoint,
+        stored.response, stored.lease, reading, stored.asked.expected, stored.latency_ms, failure,
+        None if stored.fault is not None else stored.endpoint,  # the server is not to blame
         turn_stored(stored, reading),
     )  # fmt: skip
     await tools.spooling.settle(judged)

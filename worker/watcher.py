@@ -142,6 +142,7 @@ class Watcher:
         tell = self.log.warning if found.reading.verdict is Verdict.TRUNCATED else self.log.info
         tell("preflight", endpoint=url, says=found.where, mode=found.mode)
         self.server.preflight_passed = True
+        self.server.answered(SMALL_QUESTION)  # else prompts that are all bad use up no try
 
     def _refused(self, found: Probe) -> AskFailed:
         status = found.answer.status

@@ -81,7 +81,13 @@ async def _accept(tx: Tx, answers: Sequence[Judged]) -> set[ResponseId]:
 
 
 def _came(one: Judged) -> Came | None:
-    """What an answer says about its server; None where it says nothing, or where there was none."""
+    """What an answer says about its server; None where it says nothing, or where there was none.
+
+    A job whose failures were counted failed while the server answered others: its next body that is none says the same
+    of the job again, and nothing new of the server. Else the last bad prompts of a run would hold it for ever.
+    """
+    if one.reading.verdict is Verdict.MALFORMED and one.lease.tries > 0:
+        return None
     outcome = outcome_of(one.reading.verdict, expected=one.expected, flags=one.reading.flags)
     if outcome is None or one.endpoint is None:
         return None

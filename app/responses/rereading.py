@@ -11,7 +11,7 @@ from typing import Any
 
 from anyio import to_thread
 
-from app.capture import Asked, Form, Reading, read_body, said
+from app.capture import Form, Reading, read_body, said
 from app.leasing.datasets import DatasetSettings
 from app.model.ids import JobId, ResponseId
 from app.model.loss_flags import loaded
@@ -23,7 +23,7 @@ from app.responses.read import reading_row
 from app.responses.rewriting import Changed, Rewrite, rewrite
 from app.responses.token_ids import other_token_ids
 from app.responses.transitions import Report, Transition
-from app.responses.unread import prompt_text
+from app.responses.unread import UNREADABLE, opened
 from app.store.batch import bind_rows
 from app.store.codec import unpack
 from app.store.store import Store
@@ -128,14 +128,16 @@ def _goes_on_otherwise(row: Any, reading: Reading) -> bool:
     """Whether later turns were asked after another answer than the new reading sees."""
     if not row.asked_after:
         return False
+    if reading is UNREADABLE:
+        return True
     anew = said(unpack(row.codec, row.raw), Form(row.form), reading.reasoning, reading.content, reading.tool_calls)
     return not anew.goes_on_as(said_before(row))
 
 
 def read_anew(row: Any) -> Reading:
     """What the present parser sees in a stored body; `row` has all that a reading depends on."""
-    asked = Asked(None if row.expected else False, row.profile, prompt_text(row.messages), Form(row.form))
-    return read_body(row.http_status, unpack(row.codec, row.raw), asked)
+    found = opened(row)
+    return UNREADABLE if isinstance(found, str) else read_body(row.http_status, *found)
 
 
 async def _take(store: Store, request: Reparse, report: Report, changed: list[Changed]) -> None:

@@ -5,12 +5,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import zstandard
+
 from app.capture import Asked, Form, Reading, read_body
 from app.leasing.conversations import Place, conversations_at
 from app.model.conversation import Conversation, words_of
 from app.model.errors import UsageError
 from app.model.ids import DatasetId, EndpointId, JobId, ResponseId, WorkerId
 from app.model.lease import Lease
+from app.model.verdicts import Verdict
 from app.responses import statements
 from app.store.batch import bind_rows
 from app.store.codec import unpack
@@ -30,16 +33,30 @@ class StoredBody:
     endpoint: EndpointId | None
     turn: int = 0
     turns: int = 1  # of its job
+    fault: str | None = None  # why it cannot be read at all: then `body` and `asked` say nothing
     conversation: Conversation | None = None  # before this answer; None also where its job has not come to that turn
 
     def read(self) -> Reading:
         """What the present parser sees in it."""
-        return read_body(self.http_status, self.body, self.asked)
+        return UNREADABLE if self.fault is not None else read_body(self.http_status, self.body, self.asked)
 
 
 def prompt_text(messages: str) -> str:
     """The text of a prompt, in which a reading looks for tags that an answer may echo. `messages` is the JSON list."""
     return words_of(json.loads(messages))
+
+
+UNREADABLE = Reading(Verdict.MALFORMED, frozenset({"unreadable"}))
+
+
+def opened(row: Any) -> tuple[bytes, Asked] | str:
+    """The bytes of a stored response and what it was asked with; or why they cannot be had: an odd row is a fault of
+    its own, which a newer version may understand, and no reason to stop or to keep its job waiting."""
+    try:
+        thinking = None if row.expected else False
+        return unpack(row.codec, row.raw), Asked(thinking, row.profile, prompt_text(row.messages), _form(row.form))
+    except (UsageError, zstandard.ZstdError) as error:
+        return f"the stored body cannot be read: {error}"
 
 
 def _form(text: str) -> Form:
@@ -73,20 +90,16 @@ async def load_bodies(store: Store, responses: Iterable[ResponseId], reader: Wor
                 row.tries,
             ),
             http_status=row.http_status,
-            body=unpack(row.codec, row.raw),
-            asked=Asked(
-                thinking=None if row.expected else False,
-                profile=row.profile,
-                prompt=prompt_text(row.messages),
-                form=_form(row.form),
-            ),
+            body=b"" if isinstance(found, str) else found[0],
+            asked=Asked() if isinstance(found, str) else found[1],
+            fault=found if isinstance(found, str) else None,
             latency_ms=None if row.requested_ms is None else row.received_ms - row.requested_ms,
             endpoint=None if row.endpoint_id is None else EndpointId(row.endpoint_id),
             turn=row.turn,
             turns=row.turns,
             conversation=conversations.get((JobId(row.job_id), row.turn)),
         )
-        for row in rows
+        for row, found in ((row, opened(row)) for row in rows)
     ]
 
 

@@ -156,3 +156,16 @@ def test_a_malformed_answer_that_never_heals_fails_after_its_tries(product: Prod
         product.finish(simulator.url, "--concurrency", "2", code=6)
     assert product.rows("SELECT sample_id, cause, tries FROM job WHERE state = 'failed'") == [("s0", "malformed", 2)]
     assert product.value("SELECT count(*) FROM response WHERE job_id = 1") >= 2
+
+
+def test_prompts_that_are_all_bad_hold_the_dataset_once_and_fail_after_their_tries(product: Product) -> None:
+    """The check of the first answers cannot tell them from a broken server; after a person's word they end."""
+    product.import_prompts("bad", ["always bad " + prompt for prompt in prompts(2)])
+    product.run("datasets", "set", "bad", "--max-attempts", "3")
+    with Simulator("--fault", "cut_json@prompt:always bad", "--latency", "fixed:0.2") as simulator:
+        product.finish(simulator.url, preflight=True, code=7)
+        assert product.rows("SELECT DISTINCT state, tries FROM job") == [("waiting", 1)]
+        product.run("datasets", "resume", "bad")
+        product.finish(simulator.url, preflight=True, code=6)
+    assert product.rows("SELECT DISTINCT state, cause, tries FROM job") == [("failed", "malformed", 3)]
+    assert product.rows("SELECT kind FROM hold") == []

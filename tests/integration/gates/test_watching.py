@@ -52,6 +52,22 @@ async def held(room: Filled) -> set[tuple[str, str]]:
     return {(one.name, one.kind) for one in await standing(room.store)}
 
 
+def test_a_job_whose_failures_were_counted_holds_nothing_by_its_next_broken_body(tmp_path: Path) -> None:
+    """It failed while the server answered others: it says something of the job and nothing new of the server."""
+
+    async def work(room: Filled) -> None:
+        dataset = await room.dataset("last", 4)
+        await answer_all(room, "last", [NO_ANSWER] * 4)
+        assert await held(room) == {("last", HoldKind.GATE)}
+        await room.store.write(resume, LiftRequest(dataset, tuple(HoldKind)))
+        room.clock.ms += 120_000
+        await answer_all(room, "last", [NO_ANSWER] * 4)
+        assert await held(room) == set()
+        assert await rows(room.store, "SELECT DISTINCT tries FROM job") == [(2,)]
+
+    watching(tmp_path, work)
+
+
 def test_the_second_answer_without_reasoning_holds_and_no_claim_follows(tmp_path: Path) -> None:
     async def work(room: Filled) -> None:
         await room.dataset("lost", 40)

@@ -12,11 +12,14 @@ import anyio.to_thread
 import pytest
 from sqlalchemy import text
 
+from app.leasing.datasets import dataset_of
 from app.model.exits import Exit
 from app.model.lease import Reply
 from app.responses.keep import PackedReply, keep
-from app.store.codec import pack
+from app.responses.rereading import Reparse, reparse
+from app.store.codec import Packed, pack
 from app.store.store import open_store
+from app.verify.verifying import Told, verify
 from tests.integration.spool.kit import tools_of
 from tests.integration.store.kit import run
 from tests.support.filled import Filled, chat, filled
@@ -243,17 +246,35 @@ def test_a_server_that_lists_two_models_in_the_middle_of_a_run_ends_no_run(produ
     assert log.has("several models: kimi, other")
 
 
-def test_a_stored_body_that_this_version_cannot_read_is_told_of_and_left_alone(tmp_path: Path, log: Lines) -> None:
+def test_a_stored_body_that_cannot_be_read_is_told_of_and_its_job_goes_on(tmp_path: Path, log: Lines) -> None:
     async def work() -> list[tuple[Any, ...]]:
         async with filled(tmp_path / "t.db") as room:
-            await room.dataset("mixed", 3)
-            kept = [await room.store.write(keep, PackedReply(reply, pack(reply.body))) for reply in await replies(room)]
+            await room.dataset("mixed", 4)
+            kept = [
+                await room.store.write(keep, PackedReply(reply, packed(place, reply.body)))
+                for place, reply in enumerate(await replies(room))
+            ]
             with tools_of(room) as tools:
-                speaking = replace(tools, log=log)
-                for _ in range(2):
-                    await read_stored(kept, room.worker, speaking)
+                await read_stored(kept, room.worker, replace(tools, log=log))
             async with room.store.snapshot() as reads:
-                return [tuple(row) for row in await reads.rows(text("SELECT id, state FROM job ORDER BY id"))]
+                read = "SELECT flags FROM reading WHERE verdict = 'malformed'"
+                assert [tuple(row) for row in await reads.rows(text(read))] == [('["unreadable"]',)] * 2
+                causes = await reads.rows(text("SELECT cause, message FROM failure ORDER BY id"))
+                assert [row.cause for row in causes] == ["malformed"] * 2
+                assert "the stored body cannot be read: Unknown profile 'of the future'" in causes[0].message
+                jobs = [tuple(row) for row in await reads.rows(text("SELECT id, state FROM job ORDER BY id"))]
+            found: list[str] = []
+            await verify(room.store, Told(lambda finding: found.append(finding.line)), full=True)
+            assert len(found) == 1
+            assert "cannot be unpacked" in found[0]
+            settings = await dataset_of(room.store, "mixed")
+            report = await reparse(room.store, Reparse(settings, apply=True), lambda _done, _all: None)
+            assert (report.bodies, report.unchanged) == (4, 4)
+            return jobs
+
+    def packed(place: int, body: bytes) -> Packed:
+        whole = pack(body)
+        return replace(whole, codec="zstd", raw=b"no zstd") if place == 3 else whole
 
     async def replies(room: Filled) -> list[Reply]:
         return [
@@ -262,10 +283,10 @@ def test_a_stored_body_that_this_version_cannot_read_is_told_of_and_left_alone(t
                 form="chat", request="{}", request_sha256="0", raw_text_sent=True, expected=True,
                 profile="of the future" if place == 1 else "think",
             )
-            for place, lease in enumerate(await room.claim(3))
+            for place, lease in enumerate(await room.claim(4))
         ]  # fmt: skip
 
-    assert run(work) == [(1, "done"), (2, "leased"), (3, "done")]
+    assert run(work) == [(1, "done"), (2, "waiting"), (3, "done"), (4, "waiting")]
     told = [line for line in log.said if "body_unreadable" in line]
-    assert len(told) == 1
+    assert len(told) == 2
     assert "Unknown profile 'of the future'" in told[0]
