@@ -21,7 +21,7 @@ _NUMBERS = "WITH RECURSIVE number(n) AS (VALUES(1) UNION ALL SELECT n + 1 FROM n
 
 
 def large_store(jobs: int, held: int) -> Path:
-    """A store with so many jobs, `held` of them in a dataset that comes first. The same file each time: leave no trace."""
+    """A store with so many jobs, `held` of them in a dataset that comes first. The same file each time: keep it so."""
     path = CACHE / f"{jobs}-{held}-{schema()}.db"
     if not path.exists():
         part = path.with_suffix(".part")

@@ -1,4 +1,4 @@
-"""H. A reparse against reading, decompressing and JSON-decoding the same bodies. Nothing is read otherwise than before."""
+"""H. A reparse against reading, decompressing and JSON-decoding the same bodies; what it reads is as before."""
 
 from pathlib import Path
 
