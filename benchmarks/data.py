@@ -44,7 +44,7 @@ def body(number: int, size: int = 8192) -> bytes:
     tokens = size // 4
     answer = {
         "id": f"answer-{number}", "object": "chat.completion", "created": 1_770_000_000, "model": "kimi-k2.5",
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop", "matched_stop": 163586}],
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop", "matched_stop": 1}],
         "usage": {"prompt_tokens": 500, "completion_tokens": tokens, "total_tokens": 500 + tokens},
     }  # fmt: skip
     return json.dumps(answer, separators=(",", ":")).encode()
