@@ -100,11 +100,10 @@ class Endpoint:
     async def _exchange(
         self, body: dict[str, Any], received: bytearray, requested_ms: int, memory: Body | None
     ) -> Answer:
+        extra = {name: value for name, value in body.items() if name not in ("messages", "model")}
         try:
-            # The client walks through every message that it is given by the types of its library, which takes longer
-            # than to send it. What stands in `extra_body` replaces what it made, at the same place, and is sent as is.
             async with self.client.chat.completions.with_streaming_response.create(
-                model=body["model"], messages=(), extra_body=body, extra_headers=self.headers
+                model=body["model"], messages=body["messages"], extra_body=extra, extra_headers=self.headers
             ) as response:
                 async for chunk in response.iter_bytes():
                     self.last_byte_s = time.monotonic()
