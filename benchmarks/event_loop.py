@@ -16,13 +16,12 @@ import anyio
 
 from benchmarks import cycle, running
 from benchmarks.figure import Figure
+from benchmarks.library import sqlite3
 from benchmarks.measuring import Meter, Spent, in_child
 from benchmarks.scale import Scale
 from tests.support.simulator import Simulator
 from worker.log import Log
 from worker.supervisor import WorkerSettings, run_worker
-
-import sqlite3  # isort: skip
 
 ANSWERS_A_SECOND = 50
 EVERY_S = 0.005

@@ -9,11 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import app.store  # noqa: F401 - the same SQLite library as ours
 from benchmarks import cycle, data
+from benchmarks.library import sqlite3
 from benchmarks.measuring import ROOT
-
-import sqlite3  # isort: skip
 
 CACHE = ROOT / "build" / "bench"
 ANSWERED = 1000
