@@ -41,7 +41,7 @@ format: $(DEV_STAMP) ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(DEV_STAMP) ## Measure
+bench: $(DEV_STAMP) ## Measure, and print one table with targets; single ones: python -m benchmarks --quick C D
 	$(BIN)/python -m benchmarks
 
 drill: $(DEV_STAMP) ## Every fault against real processes, forty minutes at most; the table goes into docs/reliability.md

@@ -16,10 +16,9 @@ from app.model.lease import Lease
 from benchmarks import cycle, statements
 from benchmarks.figure import Figure
 from benchmarks.large_store import large_store
+from benchmarks.library import sqlite3
 from benchmarks.scale import SMALL_STORE, Scale
 from benchmarks.wal import Wal
-
-import sqlite3  # isort: skip
 
 _HOLD = "INSERT INTO hold SELECT id, 'person', 'measured', 0, 0 FROM dataset WHERE name = 'held'"
 _LET_GO = "DELETE FROM hold"

@@ -48,7 +48,7 @@ def row(number: int) -> Row:
 
 
 def answer(number: int, size: int = 8192, *, packed: bool) -> Answer:
-    """An answer; `packed` or not, its body is stored as it is in the first case and compressed and hashed in the other."""
+    """An answer. `packed`: its body is stored as it is; otherwise it is compressed and hashed on its way."""
     body = data.body(number, size)
     plain = Packed("plain", body, len(body), "0" * 64) if packed else None
     return Answer(body, read_body(200, body, Asked()), plain)

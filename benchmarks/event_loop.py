@@ -16,13 +16,12 @@ import anyio
 
 from benchmarks import cycle, running
 from benchmarks.figure import Figure
+from benchmarks.library import sqlite3
 from benchmarks.measuring import Meter, Spent, in_child
 from benchmarks.scale import Scale
 from tests.support.simulator import Simulator
 from worker.log import Log
 from worker.supervisor import WorkerSettings, run_worker
-
-import sqlite3  # isort: skip
 
 ANSWERS_A_SECOND = 50
 EVERY_S = 0.005
@@ -33,10 +32,10 @@ def measure(scale: Scale, folder: Path) -> list[Figure]:
     mean_s = scale.in_flight / ANSWERS_A_SECOND
     jobs = int((mean_s * 2 + scale.seconds) * ANSWERS_A_SECOND) + 2 * scale.in_flight
     product = running.imported(folder / "store", running.prompts_file(folder, jobs))
-    with Simulator("--latency", f"uniform:{mean_s / 2},{mean_s * 3 / 2}", "--answer-bytes", "8192") as simulator:
-        with ThreadPoolExecutor() as beside:
-            idle = beside.submit(in_child, idling, 2 * mean_s + scale.seconds)
-            spent = in_child(watched, product.db, simulator.url, scale.in_flight, mean_s, scale.seconds)
+    latency = f"uniform:{mean_s / 2},{mean_s * 3 / 2}"
+    with Simulator("--latency", latency, "--answer-bytes", "8192") as simulator, ThreadPoolExecutor() as beside:
+        idle = beside.submit(in_child, idling, 2 * mean_s + scale.seconds)
+        spent = in_child(watched, product.db, simulator.url, scale.in_flight, mean_s, scale.seconds)
     delay_ms, store_share, answers = spent.result
     said = f"{answers:.0f} answers/s, the process took {spent.cpu_s / spent.wall_s:.0%} of a core"
     of_idle = f"a loop that does nothing: {idle.result().result:.1f} ms"

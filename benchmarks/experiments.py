@@ -21,6 +21,7 @@ NAMES = {
     "L": "two_workers",
     "J": "event_loop",
     "B": "occupancy",
+    "P": "hostile_bodies",
 }
 
 

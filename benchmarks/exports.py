@@ -11,17 +11,15 @@ from pathlib import Path
 import msgspec
 import zstandard
 
-import app.store  # noqa: F401 - the same SQLite library as ours
 from app.export.exporting import export_dataset
 from app.export.request import ExportRequest
 from app.store.store import open_store
 from benchmarks import cycle
 from benchmarks.answered_store import answered_store
 from benchmarks.figure import Figure
+from benchmarks.library import sqlite3
 from benchmarks.measuring import Meter, Spent, cpu_ratio, in_child, in_turn, median_cpu_s
 from benchmarks.scale import Scale
-
-import sqlite3  # isort: skip
 
 ROUNDS = 3
 

@@ -3,16 +3,14 @@
 import json
 from pathlib import Path
 
-import app.store  # noqa: F401 - the same SQLite library as ours
 from app.intake.importing import import_file
 from app.intake.request import ImportRequest
 from app.store.store import open_store
 from benchmarks import cycle, data
 from benchmarks.figure import Figure
+from benchmarks.library import sqlite3
 from benchmarks.measuring import Meter, Spent, cpu_ratio, in_child, in_turn, median_cpu_s
 from benchmarks.scale import Scale
-
-import sqlite3  # isort: skip
 
 DIFFERENT = 1000  # texts; what makes every prompt another one is its number
 ROUNDS = 3

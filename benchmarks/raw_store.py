@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import app.store  # noqa: F401 - the same SQLite library as ours
 from benchmarks.data import batches
-
-import sqlite3  # isort: skip
+from benchmarks.library import sqlite3
 
 BATCH = 64
 

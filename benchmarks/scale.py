@@ -23,11 +23,11 @@ class Scale:
 
 
 FULL = Scale(
-    rounds=5, cycle_jobs=4096, queue_jobs=2048, large_store=3_000_000, held=900_000, claims=40, prompts=250_000, answers=100_000,
-    requests=4000, occupancy_jobs=5000, slots=256, in_flight=512, seconds=20,
+    rounds=5, cycle_jobs=4096, queue_jobs=2048, large_store=3_000_000, held=900_000, claims=40, prompts=250_000,
+    answers=100_000, requests=4000, occupancy_jobs=5000, slots=256, in_flight=512, seconds=20,
 )  # fmt: skip
 QUICK = Scale(
-    rounds=3, cycle_jobs=1024, queue_jobs=512, large_store=300_000, held=90_000, claims=15, prompts=10_000, answers=4_000,
-    requests=800, occupancy_jobs=600, slots=64, in_flight=64, seconds=5,
+    rounds=3, cycle_jobs=1024, queue_jobs=512, large_store=300_000, held=90_000, claims=15, prompts=10_000,
+    answers=4_000, requests=800, occupancy_jobs=600, slots=64, in_flight=64, seconds=5,
 )  # fmt: skip
 SMALL_STORE = 10_000  # D, E: what the large one is compared with

@@ -10,8 +10,7 @@ from typing import Any
 from sqlalchemy import event
 
 from app.store.store import Store
-
-import sqlite3  # isort: skip
+from benchmarks.library import sqlite3
 
 Ran = tuple[str, Any]
 

@@ -4,9 +4,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import app.store  # noqa: F401 - the same SQLite library as ours
-
-import sqlite3  # isort: skip
+from benchmarks.library import sqlite3
 
 
 class Wal:

@@ -86,11 +86,7 @@ def wake_due() -> Update:
         select(JOB.c.id).where(waiting, JOB.c.due_ms <= now_ms),
         select(JOB.c.id).where(waiting, JOB.c.due_ms > now_ms + LONGEST_WAIT_MS),
     ).limit(at_most(1000))
-    return (
-        update(JOB)
-        .where(JOB.c.id.in_(due), may(Event.DUE))
-        .values(state=JobState.READY, due_ms=null())
-    )
+    return update(JOB).where(JOB.c.id.in_(due), may(Event.DUE)).values(state=JobState.READY, due_ms=null())
 
 
 @cache

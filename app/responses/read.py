@@ -3,10 +3,10 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-from app.capture import PARSER_VERSION, Reading
+from app.capture import PARSER_VERSION, Reading, Usage
 from app.gates.watching import Came, watch_answers
 from app.leasing.settle import fail
 from app.model.gates import outcome_of
@@ -23,6 +23,7 @@ from app.store.transaction import Tx
 
 PREVIEW_CHARS = 100
 MOST_TOKENS = 2**40  # more is no count, and three million of them still add up in the 63 bits of a counter
+_USAGE = tuple(field.name for field in fields(Usage))
 _ODD = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -124,10 +125,15 @@ def reading_row(response: ResponseId, seq: int, reading: Reading) -> dict[str, A
         "preview": preview(reading),
         "tool_calls": reading.tool_calls,
         "finish_reason": plain(reading.finish_reason),
-        "usage": None if reading.usage is None else json.dumps(asdict(reading.usage)),
+        "usage": None if reading.usage is None else json.dumps(_counts(reading.usage)),
         "parts": None if reading.parts is None else json.dumps([*reading.parts[:2], reading.parts[3]]),
         "choices": None if several is None else json.dumps(several),
     }
+
+
+def _counts(usage: Usage) -> dict[str, int | None]:
+    """The fields of a usage. `asdict` copies each value deeply, a tenth of what it takes to make a row."""
+    return {name: getattr(usage, name) for name in _USAGE}
 
 
 def _choice(choice: Any) -> dict[str, Any]:

@@ -10,7 +10,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 # These look into stores with the process's one library, while no store is open in their own process or by its side.
-OPENS_STORES = {"tests/integration/store/raw.py", "tests/support/product.py", "tests/acceptance/test_kills.py"}
+OPENS_STORES = {
+    "tests/integration/store/raw.py", "tests/support/product.py", "tests/acceptance/test_kills.py",
+    "benchmarks/library.py",
+}  # fmt: skip
 SQLITE_MODULES = {"sqlite3", "_sqlite3", "pysqlite3"}
 
 # Built of parts, so that this file does not contain them.
