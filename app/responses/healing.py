@@ -67,7 +67,8 @@ async def with_turns(store: Store, rows: Sequence[Any], changed: list[Changed]) 
 
 def _concerned(rows: Sequence[Any], changed: Mapping[ResponseId, Changed]) -> Iterator[_Talk]:
     """Conversations without an answer of which a body is one now, and those whose early end is read otherwise."""
-    for _, of_job in groupby(rows, key=lambda row: row.job_id):
+    by_job = sorted(rows, key=lambda row: (row.job_id, row.id))
+    for _, of_job in groupby(by_job, key=lambda row: row.job_id):
         bodies = list(of_job)
         anew = {one.response: one for body in bodies if (one := changed.get(body.id)) is not None}
         if any(one.finishes for one in anew.values()) or any(_is_early_end(body) for body in bodies if body.id in anew):
@@ -107,12 +108,15 @@ def _next_turns(talk: _Talk, conversation: Conversation, epoch: int) -> Iterator
 
 
 def _answer(talk: _Talk, conversation: Conversation) -> Any | None:
-    """The newest readable answer to the turn that is asked next. One of an older attempt must say what it was asked."""
+    """The newest readable answer to the turn that is asked next. One of an older attempt must say what it was asked.
+
+    What a retry or a cancel has put aside comes back by no reparse.
+    """
     prompt = conversation.prompt()
     if prompt is None:
         return None
     for row in reversed(talk.rows):
-        if row.turn != conversation.turn or talk.verdict(row) is Verdict.MALFORMED:
+        if row.turn != conversation.turn or row.superseded_seq is not None or talk.verdict(row) is Verdict.MALFORMED:
             continue
         asked_so = was_sent(prompt, row.tools, row.request, row.request_sha256)
         if asked_so or (asked_so is None and row.attempt == row.job_attempt):

@@ -337,7 +337,7 @@ def to_reread() -> Select[Any]:
         select(
             RESPONSE.c.id, RESPONSE.c.job_id, RESPONSE.c.attempt, RESPONSE.c.worker_id, RESPONSE.c.http_status,
             RESPONSE.c.form, RESPONSE.c.expected, RESPONSE.c.profile, RESPONSE.c.requested_ms, RESPONSE.c.received_ms,
-            RESPONSE.c.request, RESPONSE.c.request_sha256,
+            RESPONSE.c.request, RESPONSE.c.request_sha256, RESPONSE.c.superseded_seq,
             RESPONSE.c.codec, RESPONSE.c.raw, or_(_stands(), goes_on).label("stands"), answered.label("answered"),
             and_(JOB.c.turns > 1, asked_after).label("asked_after"),
             JOB.c.state, JOB.c.attempt.label("job_attempt"), JOB.c.dataset_id, JOB.c.turns,

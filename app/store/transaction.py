@@ -56,8 +56,9 @@ class Tx(Reads):
         return self._seq
 
     async def run(self, statement: Executable, params: Params | None = None) -> int:
-        """Run one statement; the number of rows it changed."""
-        return int((await self._run(statement, params)).rowcount)
+        """Run one statement to its end; the number of rows it changed. A cursor left open would keep out the COMMIT."""
+        result = await self._run(statement, params)
+        return len(result.all()) if result.returns_rows else int(result.rowcount)
 
     async def many(self, statement: Executable, params: Sequence[Params]) -> None:
         """Run one statement for each of `params`; for inserts whose effect is read back by the caller."""

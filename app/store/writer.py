@@ -122,11 +122,13 @@ class Writer:
         try:
             await self._settle(group)
         except BaseException as error:
-            self._broken = error
-            answer([request for request in (*group, *self._queue) if not request.done.is_set()], error)
-            self._queue.clear()
-            if self._patient or not isinstance(error, ThinkledgerError):
-                raise
+            self._end(group, error)
+            raise
+
+    def _end(self, group: list[_Request], error: BaseException) -> None:
+        self._broken = error
+        answer([request for request in (*group, *self._queue) if not request.done.is_set()], error)
+        self._queue.clear()
 
     async def _settle(self, group: list[_Request]) -> None:
         """Commit the group; one bad row does not take its neighbours along."""
@@ -139,7 +141,10 @@ class Writer:
                 await self._settle([request])
             return
         if _fault_of(error) is Fault.DAMAGED:
-            raise as_error(Fault.DAMAGED, error) from error
+            if self._patient:
+                raise as_error(Fault.DAMAGED, error) from error
+            self._end(group, _for_caller(error))
+            return
         answer(group, _for_caller(error))
 
     async def _commit(self, group: list[_Request]) -> BaseException | None:

@@ -318,7 +318,7 @@ def test_an_answer_that_a_damaged_store_cannot_take_is_in_the_spool(tmp_path: Pa
             await room.dataset("data", 1)
 
     async def work() -> None:
-        async with filled(path) as room:
+        async with filled(path, patient=True) as room:
             with kit.tools_of(room) as tools:
                 room.thinking[1] = None  # type: ignore[index]
                 (lease,) = await room.claim(1)

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 from anyio import to_thread
-from sqlalchemy import event, insert
+from sqlalchemy import event, insert, update
 from sqlalchemy.exc import OperationalError
 
 from app.model.errors import ThinkledgerError, Unavailable
@@ -270,3 +270,15 @@ def test_an_operation_that_waits_for_anything_but_its_transaction_is_a_fault_and
     with pytest.raises(RuntimeError, match="waited for something else"):
         in_store(tmp_path / "t.db", work)
     assert raw.query(tmp_path / "t.db", COUNT) == [(0,)]
+
+
+def test_a_statement_that_returns_rows_is_run_to_its_end(tmp_path: Path) -> None:
+    async def rename(tx: Tx, kinds: Sequence[str]) -> list[int]:
+        return [await tx.run(update(EVENT).values(kind=kind).returning(EVENT.c.id)) for kind in kinds]
+
+    async def work(store: Store) -> None:
+        await _write_all(store, ["a", "b", "c"])
+        assert await store.write(rename, "d") == 3
+        assert raw.query(store.place.path, "SELECT DISTINCT kind FROM event") == [("d",)]
+
+    in_store(tmp_path / "t.db", work)

@@ -53,6 +53,18 @@ async def test_a_conversation_that_a_reparse_ends_was_done_when_its_answer_came(
         await store.check()
 
 
+async def test_an_answer_that_was_put_aside_comes_back_by_no_reparse(tmp_path: Path) -> None:
+    async with talks(tmp_path, 2) as store:
+        (lease,) = await store.room.claim(await store.room.worker())
+        assert await store.answer(lease, 0, "a")
+        await unread_by_an_older_parser(store, lease, 1, "b")
+        await store.room.execute("UPDATE response SET accepted_seq = 1, superseded_seq = 2 WHERE turn = 1")
+        report = await reparsed(store)
+        assert (report.changed, report.finished) == (1, 0)
+        assert await store.job(lease.job) == ("failed", 1)
+        await store.check()
+
+
 async def test_a_dry_reparse_counts_no_conversation_that_only_goes_on(tmp_path: Path) -> None:
     async with talks(tmp_path, 3) as store:
         (lease,) = await store.room.claim(await store.room.worker())
