@@ -3,7 +3,7 @@
 import json
 import socket
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -188,6 +188,7 @@ async def test_the_words_of_a_server_are_not_passed_on(tmp_path: Path, chat: Rec
 
 NO_ADDRESSES = (
     "ftp://x/y", "alerts.example/x", "https:///path", "https://u:p@x/", "http://x/a b", "http://x:y/", "http://\u00fc/",
+    "http://a..b/x", f"http://{'a' * 64}.example/x",
 )  # fmt: skip
 
 
@@ -196,6 +197,19 @@ def test_what_is_no_address_is_refused_without_repeating_it(said: str) -> None:
     with pytest.raises(UsageError) as refused:
         webhook_of({URL: said})
     assert said not in str(refused.value)
+
+
+@pytest.mark.parametrize("token", ["sec-ret\n", "sec-ret\r", "sec ret", "sec-ret\u00fc", " sec-ret", "\x7fsec-ret"])
+def test_a_token_that_no_header_can_carry_is_refused_without_repeating_it(token: str) -> None:
+    with pytest.raises(UsageError, match=TOKEN) as refused:
+        webhook_of({URL: "https://alerts.example/x", TOKEN: token})
+    assert "sec" not in str(refused.value)
+
+
+@pytest.mark.parametrize("odd", [{"token": "sec-ret\n"}, {"host": "a..b"}, {"host": "a" * 64}, {"token": "\u20ac"}])
+def test_a_request_that_cannot_be_written_is_a_failure_that_repeats_nothing(odd: dict[str, str]) -> None:
+    webhook = replace(hook("http://127.0.0.1:9/x"), **odd)  # type: ignore[arg-type]
+    assert post(webhook, b"{}", "k") in ("ValueError", "UnicodeError", "UnicodeEncodeError")
 
 
 def test_an_address_hides_its_path_and_no_address_is_no_webhook() -> None:
