@@ -44,8 +44,16 @@ class Log:
             line = json.dumps({"at": at, "level": level, "event": event, **facts})
         else:
             line = one_line(" ".join([at, level, event, *(f"{name}={value}" for name, value in facts.items())]))
-        with suppress(OSError):  # the log may lie on the disk that is full, and a line is no reason to lose answers
-            self.write(self.scrub(line) + "\n")
+        self._put(self.scrub(line) + "\n")
+
+    def _put(self, line: str) -> None:
+        """Where a log belongs, else on stderr: the disk may be full, and a line is no reason to lose answers."""
+        try:
+            self.write(line)
+        except OSError:
+            if self.write is not to_stderr:
+                with suppress(OSError):
+                    to_stderr(line)
 
     def scrub(self, text: str) -> str:
         """The text without the secrets that this process knows."""

@@ -3,8 +3,22 @@
 import os
 from pathlib import Path
 
+from app.model.errors import UsageError
+
 MOST = 16 * 2**20  # bytes of one file
 KEPT = 4  # older ones: PATH.1 is the newest of them
+
+
+def open_log(path: Path) -> "LogFile":
+    """A log in that file, which is made where it is absent. UsageError where it cannot be written to."""
+    try:
+        os.close(_opened(path))
+    except OSError as error:
+        raise UsageError(
+            f"--log-file {path} cannot be written to ({error.strerror or error}). "
+            "Name a file in a folder that is there and that this user may write to."
+        ) from error
+    return LogFile(path)
 
 
 class LogFile:
@@ -19,7 +33,7 @@ class LogFile:
         data = line.encode(errors="backslashreplace")
         if self._size() + len(data) > self._most:
             self._set_aside()
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = _opened(self._path)
         try:
             os.write(descriptor, data)
         finally:
@@ -39,3 +53,7 @@ class LogFile:
 
     def _numbered(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}")
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from app.model.errors import UsageError
 from worker.log import Log, Records
-from worker.log_file import KEPT, LogFile
+from worker.log_file import KEPT, LogFile, open_log
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
@@ -93,4 +94,20 @@ def test_a_log_file_that_was_moved_away_by_others_is_begun_anew(tmp_path: Path) 
     file.rename(tmp_path / "elsewhere")
     log.info("two \ud800")
     assert [path.read_text().split()[2] for path in (tmp_path / "elsewhere", file)] == ["one", "two"]
-    Log(write=LogFile(tmp_path / "no" / "such" / "folder")).warning("nowhere")  # costs the line, not the run
+
+
+def test_a_line_that_its_file_does_not_take_is_on_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    log = Log(write=open_log(folder / "worker.log"))
+    folder.rename(tmp_path / "elsewhere")
+    log.warning("nowhere")
+    assert [line.split()[1:] for line in written(capsys)] == [["warning", "nowhere"]]
+
+
+@pytest.mark.parametrize("name", ["no/such/folder.log", "", "a-file/worker.log"])
+def test_a_log_file_that_cannot_be_written_to_is_refused_at_the_start(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a-file").touch()
+    with pytest.raises(UsageError, match="--log-file .* cannot be written to") as refused:
+        open_log(tmp_path / name)
+    assert str(tmp_path / name) in str(refused.value)
