@@ -38,12 +38,14 @@ def test_an_event_is_one_line_whatever_its_facts_hold(capsys: pytest.CaptureFixt
     assert "\x1b" not in line
 
 
-def test_a_secret_is_in_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("secret", ["sk-12345678", 'pa"ss\\word', "schl\u00fcssel", "two\nlines", "\x1bescaped"])
+def test_a_secret_is_in_no_line(capsys: pytest.CaptureFixture[str], secret: str) -> None:
     for json_lines in (False, True):
-        Log(json_lines, secrets=("sk-12345678",)).warning("denied", why="the key sk-12345678 is wrong")
-    for line in written(capsys):
-        assert "sk-12345678" not in line
-        assert "[secret]" in line
+        Log(json_lines, secrets=(secret,)).warning("denied", why=f"the key {secret} is wrong", part=1)
+    text, line = written(capsys)
+    assert text.endswith(" warning denied why=the key [secret] is wrong part=1")
+    told = json.loads(line)
+    assert (told["why"], told["part"]) == ("the key [secret] is wrong", 1)
 
 
 def test_quiet_leaves_out_what_is_as_it_should_be(capsys: pytest.CaptureFixture[str]) -> None:
