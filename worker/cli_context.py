@@ -38,7 +38,7 @@ class Globals:
 
 
 def log_of(settings: Globals, *secrets: str | None, quiet: bool | None = None) -> "Log":
-    """The log of a long command; UsageError where its file cannot be written to. `quiet` says otherwise than --quiet."""
+    """The log of a long command; UsageError where its file cannot be written. `quiet` says otherwise than --quiet."""
     from worker.log import Log, to_stderr
     from worker.log_file import open_log
 

@@ -1,6 +1,8 @@
 """A log in a file of its own, which is set aside when it has grown."""
 
+import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from app.model.errors import UsageError
@@ -22,7 +24,7 @@ def open_log(path: Path) -> "LogFile":
 
 
 class LogFile:
-    """Appends lines. Each process has a file of its own: two would set it aside under each other."""
+    """Appends lines, from several threads or processes as well: each line is whole, and none is lost in between."""
 
     def __init__(self, path: Path, most: int = MOST) -> None:
         self._path = path
@@ -31,24 +33,35 @@ class LogFile:
     def __call__(self, line: str) -> None:
         """Append one line, opened anew each time: a file that was moved away by others is followed no further."""
         data = line.encode(errors="backslashreplace")
-        if self._size() + len(data) > self._most:
-            self._set_aside()
+        while not self._appended(data):
+            pass  # the file was set aside, by us or by another one: the next one is opened
+
+    def _appended(self, data: bytes) -> bool:
+        """Only who holds the lock of the file that has the name now writes to it or sets it aside."""
         descriptor = _opened(self._path)
         try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if not self._is_named(descriptor):
+                return False
+            size = os.fstat(descriptor).st_size
+            if size and size + len(data) > self._most:
+                self._set_aside()
+                return False
             os.write(descriptor, data)
+            return True
         finally:
             os.close(descriptor)
 
-    def _size(self) -> int:
+    def _is_named(self, descriptor: int) -> bool:
         try:
-            return self._path.stat().st_size
+            return os.path.samestat(os.fstat(descriptor), self._path.stat())
         except FileNotFoundError:
-            return 0
+            return False
 
     def _set_aside(self) -> None:
         for number in range(KEPT, 0, -1):
             older = self._numbered(number - 1) if number > 1 else self._path
-            if older.exists():
+            with suppress(FileNotFoundError):
                 older.replace(self._numbered(number))
 
     def _numbered(self, number: int) -> Path:
