@@ -81,7 +81,7 @@ def root(
         typer.Option(
             metavar="PATH",
             show_default=False,
-            help="Where worker start and serve log, a file a process; set aside every 16 MiB, 4 kept. Default: stderr.",
+            help="Where worker start and serve log; may be shared. Set aside every 16 MiB, 4 kept. Default: stderr.",
         ),
     ] = None,
     no_progress: Annotated[bool, typer.Option("--no-progress", help="No progress bar.")] = False,

@@ -38,11 +38,11 @@ class Globals:
 
 
 def log_of(settings: Globals, *secrets: str | None, quiet: bool | None = None) -> "Log":
-    """The log of a long command. `quiet` says otherwise than --quiet does."""
+    """The log of a long command; UsageError where its file cannot be written. `quiet` says otherwise than --quiet."""
     from worker.log import Log, to_stderr
-    from worker.log_file import LogFile
+    from worker.log_file import open_log
 
-    write = to_stderr if settings.log_file is None else LogFile(settings.log_file)
+    write = to_stderr if settings.log_file is None else open_log(settings.log_file)
     hushed = settings.verbosity < 0 if quiet is None else quiet
     return Log(settings.log_format == "json", hushed, tuple(one for one in secrets if one), write)
 

@@ -39,13 +39,23 @@ class Log:
         self._line("warning", event, facts)
 
     def _line(self, level: str, event: str, facts: dict[str, Fact]) -> None:
-        at = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+        at, event = time.strftime("%Y-%m-%dT%H:%M:%S%z"), self.scrub(event)
+        # Before anything is escaped: a secret with a quote or a line end in it would not be found any more.
+        said = {name: self.scrub(fact) if isinstance(fact, str) else fact for name, fact in facts.items()}
         if self.json_lines:
-            line = json.dumps({"at": at, "level": level, "event": event, **facts})
+            line = json.dumps({"at": at, "level": level, "event": event, **said})
         else:
-            line = one_line(" ".join([at, level, event, *(f"{name}={value}" for name, value in facts.items())]))
-        with suppress(OSError):  # the log may lie on the disk that is full, and a line is no reason to lose answers
-            self.write(self.scrub(line) + "\n")
+            line = one_line(" ".join([at, level, event, *(f"{name}={value}" for name, value in said.items())]))
+        self._put(line + "\n")
+
+    def _put(self, line: str) -> None:
+        """Where a log belongs, else on stderr: the disk may be full, and a line is no reason to lose answers."""
+        try:
+            self.write(line)
+        except OSError:
+            if self.write is not to_stderr:
+                with suppress(OSError):
+                    to_stderr(line)
 
     def scrub(self, text: str) -> str:
         """The text without the secrets that this process knows."""

@@ -13,6 +13,7 @@ from sqlalchemy import (
     bindparam,
     case,
     delete,
+    null,
     or_,
     select,
     true,
@@ -88,7 +89,8 @@ def forget_windows() -> Delete:
 def raise_alarm() -> Insert:
     """Open an alarm, or give the one that stands newer numbers. A warning never takes the place of what holds.
 
-    One that was acknowledged stays so, unless it begins to hold.
+    One that was acknowledged stays so, unless it begins to hold. One that is another by now is told anew, at once:
+    the waits and failures of the earlier one are not its own.
     """
     row = insert(ALARM)
     new = row.excluded
@@ -99,6 +101,9 @@ def raise_alarm() -> Insert:
     reopened = {
         "state": case((was_cleared, "open"), else_=ALARM.c.state),
         "since_ms": case((was_cleared, new.since_ms), else_=ALARM.c.since_ms),
+        "tell_due_ms": case((was_cleared, null()), else_=ALARM.c.tell_due_ms),
+        "tell_tries": case((was_cleared, 0), else_=ALARM.c.tell_tries),
+        "tell_error": case((was_cleared, null()), else_=ALARM.c.tell_error),
     }
     return row.on_conflict_do_update(
         index_elements=["kind", "subject"],

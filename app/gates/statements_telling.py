@@ -50,20 +50,20 @@ def take() -> ReturningUpdate[Any]:
 
 @cache
 def told() -> Update:
-    """It was told, as it has stood since then."""
+    """It was told, as it has stood since then; nothing where it has become another one meanwhile."""
     return (
         update(ALARM)
-        .where(ALARM.c.id == _ALARM)
+        .where(ALARM.c.id == _ALARM, ALARM.c.since_ms == _SINCE)
         .values(told_since_ms=_SINCE, tell_due_ms=None, tell_tries=0, tell_error=None)
     )
 
 
 @cache
 def not_told() -> Update:
-    """It could not be told; when to try again, and why not."""
+    """It could not be told; when to try again, and why not. Nothing where it has become another one meanwhile."""
     return (
         update(ALARM)
-        .where(ALARM.c.id == _ALARM)
+        .where(ALARM.c.id == _ALARM, ALARM.c.since_ms == _SINCE)
         .values(
             tell_due_ms=bindparam("until", type_=Integer()),
             tell_tries=ALARM.c.tell_tries + 1,

@@ -1,8 +1,9 @@
 """Alarms leave the store: each is said once in the log of every process, and sent once by one of them.
 
 An alarm that begins to hold, or comes again after it was over, is another one. What is over, or was acknowledged,
-before it could be sent is not sent any more. A process that dies between sending and noting it is the one case of two
-messages: they carry the same key.
+before it could be sent is not sent any more. Two messages come of one alarm where a process dies, or the store takes
+nothing for a minute, between sending and noting it, and where a webhook answers only after `no answer in time` was
+noted: a thread that waits for it is given up, not ended. They carry the same key.
 """
 
 import json
@@ -117,6 +118,7 @@ class Herald:
                     await self._send(self.webhook, news_of(row))
 
     async def _send(self, webhook: Webhook, news: News) -> None:
+        end_s = anyio.current_time() + LEASE_MS / 1000
         tries = await self.store.write(_take, _Taking(news.id, news.since_ms))
         if tries is None:
             return
@@ -124,11 +126,22 @@ class Herald:
         error: str | None = "no answer in time"
         with anyio.move_on_after(2 * TIMEOUT_S):
             error = await to_thread.run_sync(post, webhook, body, key, abandon_on_cancel=True)
-        await self.store.write(_note, _Came(news.id, news.since_ms, error, wait_ms(tries + 1)))
+        await self._write_down(_Came(news.id, news.since_ms, error, wait_ms(tries + 1)), end_s)
         if error is None:
             self.listener.sent(news)
         else:
             self.listener.failed(news, error, wait_ms(tries + 1))
+
+    async def _write_down(self, came: "_Came", end_s: float) -> None:
+        """Note what came of it. What was sent and not noted is sent again, so a busy store is asked until then."""
+        while True:
+            try:
+                return await self.store.write(_note, came)
+            except (Unavailable, ResourceExhausted) as error:
+                if anyio.current_time() + LOOK_EVERY_S >= end_s:
+                    raise
+                self.listener.trouble(str(error))
+            await anyio.sleep(LOOK_EVERY_S)
 
 
 def _is_due(due_ms: int | None, now_ms: int) -> bool:
@@ -162,11 +175,13 @@ async def _take(tx: Tx, several: Sequence[_Taking]) -> list[int | None]:
 
 
 async def _note(tx: Tx, several: Sequence[_Came]) -> list[None]:
-    await tx.seq()
     for one in several:
+        about = {"alarm": one.alarm, "since": one.since_ms}
         if one.error is None:
-            await tx.run(statements.told(), {"alarm": one.alarm, "since": one.since_ms})
+            changed = await tx.run(statements.told(), about)
         else:
-            again = {"alarm": one.alarm, "until": tx.now_ms + one.wait_ms, "error": one.error}
-            await tx.run(statements.not_told(), again)
+            again = about | {"until": tx.now_ms + one.wait_ms, "error": one.error}
+            changed = await tx.run(statements.not_told(), again)
+        if changed:
+            await tx.seq()
     return [None] * len(several)

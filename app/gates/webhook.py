@@ -8,6 +8,7 @@ import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeGuard
 from urllib.parse import urlsplit
 
 from app.model.errors import UsageError
@@ -43,17 +44,37 @@ def webhook_of(environ: Mapping[str, str]) -> Webhook | None:
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = None, None
-    odd = not said.isascii() or not said.isprintable() or " " in said
-    if odd or host is None or parts.scheme not in ("http", "https") or "@" in parts.netloc:
+    if not _is_plain(said) or not _is_host(host) or parts.scheme not in ("http", "https") or "@" in parts.netloc:
         raise UsageError(f"{URL} is no address. It looks like https://alerts.example/path; a key goes into {TOKEN}.")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Webhook(parts.scheme == "https", host, port, target, environ.get(TOKEN) or None)
+    token = environ.get(TOKEN) or None
+    if token is not None and not _is_plain(token):
+        raise UsageError(
+            f"{TOKEN} holds a space, a line end or a letter outside ASCII, which no request can carry. "
+            "Give the token alone; one read from a file often ends with a line end."
+        )
+    return Webhook(parts.scheme == "https", host, port, target, token)
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable() and " " not in text
+
+
+def _is_host(name: str | None) -> TypeGuard[str]:
+    """Whether it can be looked up at all, as the standard library does it: a label too long or empty is an error."""
+    if name is None:
+        return False
+    try:
+        return bool(name.encode("idna"))
+    except UnicodeError:
+        return False
 
 
 def post(webhook: Webhook, body: bytes, key: str) -> str | None:
     """Send one message; None where it was taken, else why not, in words that hold no part of the address.
 
-    No redirect is followed and no proxy of the environment is used. What the server answers is not read.
+    No redirect is followed and no proxy of the environment is used. What the server answers is not read. A request
+    that cannot be written (ValueError; its words may repeat the token) is a failure as any other.
     """
     headers = {"Content-Type": "application/json", "User-Agent": "thinkledger", "Idempotency-Key": key}
     if webhook.token is not None:
@@ -62,7 +83,7 @@ def post(webhook: Webhook, body: bytes, key: str) -> str | None:
     try:
         connection.request("POST", webhook.target, body, headers)
         status = connection.getresponse().status
-    except (OSError, http.client.HTTPException, UnicodeEncodeError) as error:
+    except (OSError, http.client.HTTPException, ValueError) as error:
         return _words(error)
     finally:
         connection.close()

@@ -27,6 +27,7 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"\xfe\xff", "text in UTF-16; save it as UTF-8"),
     (b"version https://git-lfs.github.com/spec", "a pointer of Git LFS; fetch the file itself with `git lfs pull`"),
 )
+_TAR = (b"ustar\x0000", b"ustar  \x00")  # with the version: five letters at that place may be those of a mustard
 _MARKUP = re.compile(rb"\s*<(!doctype html|html|head|body|\?xml)\b", re.IGNORECASE)
 # What no text holds much of: control characters but tab, line ends, form feed and escape.
 _CONTROL = bytes(number for number in range(32) if number not in b"\t\n\r\f\x1b")
@@ -46,7 +47,7 @@ def looks_like(start: bytes) -> str | None:
     for beginning, words in _BEGINNINGS:
         if start.startswith(beginning):
             return words
-    if start[257:262] == b"ustar":
+    if start[257:265] in _TAR:
         return "a tar archive; unpack it first"
     found = _MARKUP.match(start.removeprefix(b"\xef\xbb\xbf"))
     if found is not None:

@@ -1,7 +1,6 @@
 """Every section of the runbook, tried: its commands in the situation that it is for."""
 
 import signal
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ import pytest
 
 from tests.acceptance.runbook import Command, Happens, Log, Step, alike, programs, run, sections
 from tests.integration.store import raw
+from tests.integration.store.raw import connection
 from tests.integration.test_reparse import answer, old_bug
 from tests.support.filled import filled, thought
 from tests.support.product import Product, RunningWorker, wait_for
@@ -76,8 +76,7 @@ def disk_full(room: Room) -> None:
 
 def store_busy(room: Room) -> None:
     room.prompts(3)
-    other = sqlite3.connect(room.product.db, isolation_level=None)
-    room.stack.callback(other.close)
+    other = room.stack.enter_context(connection(room.product.db))
     other.execute("BEGIN IMMEDIATE")
     room.happens["the other program ends"] = lambda: other.execute("ROLLBACK") and None
 

@@ -109,6 +109,7 @@ def test_the_compose_file_starts_commands_that_are_there_on_one_local_volume() -
     assert services["dashboard"]["ports"] == ["127.0.0.1:8484:8484"]
     for service in services.values():
         assert service["volumes"] == ["store:/data"]
+        assert service["restart"] == "on-failure:5"  # the exits that only a person can mend end it as well
         assert (DEPLOY / "container" / service["build"]["context"] / service["build"]["dockerfile"]).is_file()
         known = set(cli_settings.sources(tree(), service.get("environment", {}), Path("no such file")))
         assert known == {key.removeprefix("THINKLEDGER_").lower() for key in service.get("environment", {})}

@@ -153,3 +153,10 @@ def test_a_compressed_export_under_a_plain_name_is_said(folder: Path) -> None:
     done = typed(folder, "export", "--dataset", "d", "--gzip", "-o", "x.jsonl", "--allow-incomplete")
     assert done.returncode == 0
     assert b"x.jsonl holds gzip data although its name does not say so" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("worker", "start", "--endpoint", "http://127.0.0.1:1"), ("serve", "--port", "0")])
+def test_a_log_file_that_cannot_be_written_to_stops_the_start(folder: Path, command: tuple[str, ...]) -> None:
+    done = typed(folder, "--log-file", "no/such/folder.log", *command)
+    assert done.returncode == 2
+    assert b"--log-file no/such/folder.log cannot be written to (No such file" in b" ".join(done.stderr.split())

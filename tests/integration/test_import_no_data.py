@@ -1,7 +1,10 @@
 """Files that hold no rows are refused whole, with a sentence that says what they look like."""
 
 import gzip
+import io
+import json
 import random
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,18 @@ from tests.support.product import Product
 NOISE = random.Random(7).randbytes(20_000)
 ROWS = b'{"prompt": "x"}\n' * 20
 HTML = b"\n<!DOCTYPE html>\n<html><head><title>404</title></head>\n" + b"<p>not found</p>\n" * 200
+
+
+def tar(form: int) -> bytes:
+    """An archive with one file of rows."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w", format=form) as archive:
+        about = tarfile.TarInfo("rows.jsonl")
+        about.size = len(ROWS)
+        archive.addfile(about, io.BytesIO(ROWS))
+    return made.getvalue()
+
+
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n"
 
 FILES = {
@@ -24,6 +39,8 @@ FILES = {
     "pointer.jsonl": (LFS, "a pointer of Git LFS; fetch the file itself with `git lfs pull`"),
     "wide.jsonl": (ROWS.decode().encode("utf-16"), "text in UTF-16; save it as UTF-8"),
     "packed.jsonl": (b"BZh9" + NOISE, "a bzip2 file; unpack it first"),
+    "posix.jsonl": (tar(tarfile.USTAR_FORMAT), "a tar archive; unpack it first"),
+    "gnu.jsonl": (tar(tarfile.GNU_FORMAT), "a tar archive; unpack it first"),
     "noise.jsonl": (NOISE, "binary data"),
     "zeros.jsonl": (bytes(5000), "binary data"),
 }
@@ -70,3 +87,13 @@ def test_odd_rows_among_others_are_rejects_of_their_own(product: Product) -> Non
 def test_text_that_is_none_of_these_is_looked_at_line_by_line(product: Product, text: str) -> None:
     (product.folder / "text.jsonl").write_text(text)
     assert b"rejected: not_json" in product.run("import", "d", "text.jsonl", code=6).stdout
+
+
+@pytest.mark.parametrize("after", ["", "d", "00", "  "])
+def test_a_row_with_the_letters_of_a_tar_archive_at_its_place_is_imported(product: Product, after: str) -> None:
+    row = json.dumps({"prompt": ""})[:-2]
+    text = f"{row}{'m' * (257 - len(row))}ustar{after} on bread"
+    assert text[257:262] == "ustar"
+    (product.folder / "rows.jsonl").write_text(text + '"}\n')
+    product.run("import", "d", "rows.jsonl")
+    assert product.value("SELECT count(*) FROM sample") == 1

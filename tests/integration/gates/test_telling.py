@@ -3,11 +3,13 @@
 import json
 import socket
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from anyio import from_thread
 
+from app.gates import telling
 from app.gates.alarms import Acknowledge, Alarm, acknowledge, raise_alarms
 from app.gates.telling import FIRST_WAIT_MS, LEASE_MS, LONGEST_WAIT_MS, Herald, Listener, News, wait_ms
 from app.gates.webhook import TOKEN, URL, Webhook, post, webhook_of
@@ -17,6 +19,7 @@ from app.model.ids import DatasetId
 from app.progress.gathering import overview
 from app.progress.wording import webhook as webhook_words
 from app.store.transaction import Tx
+from tests.integration.store.raw import connection
 from tests.support.filled import Filled, filled
 from tests.support.receiver import PATH, Receiver, receiver
 
@@ -144,6 +147,82 @@ async def test_a_refusal_is_shown_and_tried_again_later_and_later_until_it_is_ta
     assert len({body["key"] for body in chat.bodies}) == 1
 
 
+async def test_what_comes_anew_does_not_inherit_the_wait_of_what_was_before(tmp_path: Path, chat: Receiver) -> None:
+    chat.status = 503
+    async with filled(tmp_path / "t.db") as at:
+        await at.dataset("d", 1)
+        heard = Heard()
+        herald = Herald(at.store, hook(chat.url), heard.listener)
+        await raised(at, AlarmKind.CAPTURE_LOW)
+        await herald.look()
+        at.clock.ms += 1
+        await raised(at, AlarmKind.CAPTURE_LOW, part=2)  # newer numbers are no news
+        await herald.look()
+        at.clock.ms += 1
+        await raised(at, AlarmKind.CAPTURE_LOW, holds=True)
+        assert (await overview(at.store)).untold == ()
+        await herald.look()
+    assert [body["alarm"]["holds"] for body in chat.bodies] == [False, True]
+    assert heard.failed == [("HTTP status 503", 5_000), ("HTTP status 503", 5_000)]
+
+
+@pytest.mark.parametrize("came", [None, "HTTP status 500"])
+async def test_a_late_note_of_an_earlier_alarm_says_nothing_of_the_one_that_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, came: str | None
+) -> None:
+    async with filled(tmp_path / "t.db") as at:
+        await at.dataset("d", 1)
+        one, other = (Herald(at.store, hook("http://127.0.0.1:9/x"), Heard().listener) for _ in range(2))
+        posted: list[bool] = []
+
+        async def worse() -> None:
+            at.clock.ms += 1000
+            await raised(at, AlarmKind.CAPTURE_LOW, holds=True)
+            await other.look()
+
+        def slow(_webhook: Webhook, body: bytes, _key: str) -> str | None:
+            posted.append(json.loads(body)["alarm"]["holds"])
+            if len(posted) > 1:
+                return None
+            from_thread.run(worse)
+            return came
+
+        monkeypatch.setattr(telling, "post", slow)
+        await raised(at, AlarmKind.CAPTURE_LOW)
+        for herald in (one, other, one):
+            await herald.look()
+            at.clock.ms += LONGEST_WAIT_MS
+        assert (await overview(at.store)).untold == ()
+    assert posted == [False, True]
+
+
+async def test_what_was_sent_is_noted_when_a_busy_store_is_free_again(
+    tmp_path: Path, chat: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(telling, "LOOK_EVERY_S", 0.01)
+    async with filled(tmp_path / "t.db", busy_timeout_ms=50) as at:
+        await at.dataset("d", 1)
+        await raised(at)
+        with connection(tmp_path / "t.db") as foreign:
+            trouble: list[str] = []
+
+            def freed(why: str) -> None:
+                trouble.append(why)
+                foreign.execute("ROLLBACK")
+
+            def busy(webhook: Webhook, body: bytes, key: str) -> str | None:
+                foreign.execute("BEGIN IMMEDIATE")
+                return post(webhook, body, key)
+
+            monkeypatch.setattr(telling, "post", busy)
+            herald = Herald(at.store, hook(chat.url), replace(Heard().listener, trouble=freed))
+            await herald.look()
+        at.clock.ms += 2 * LEASE_MS
+        await herald.look()
+    assert [why.startswith("The store is busy") for why in trouble] == [True]
+    assert chat.kinds == ["lost_any"]
+
+
 async def test_a_clock_that_was_set_back_keeps_nobody_waiting(tmp_path: Path, chat: Receiver) -> None:
     chat.status = 500
     async with filled(tmp_path / "t.db") as at:
@@ -188,6 +267,7 @@ async def test_the_words_of_a_server_are_not_passed_on(tmp_path: Path, chat: Rec
 
 NO_ADDRESSES = (
     "ftp://x/y", "alerts.example/x", "https:///path", "https://u:p@x/", "http://x/a b", "http://x:y/", "http://\u00fc/",
+    "http://a..b/x", f"http://{'a' * 64}.example/x",
 )  # fmt: skip
 
 
@@ -196,6 +276,19 @@ def test_what_is_no_address_is_refused_without_repeating_it(said: str) -> None:
     with pytest.raises(UsageError) as refused:
         webhook_of({URL: said})
     assert said not in str(refused.value)
+
+
+@pytest.mark.parametrize("token", ["sec-ret\n", "sec-ret\r", "sec ret", "sec-ret\u00fc", " sec-ret", "\x7fsec-ret"])
+def test_a_token_that_no_header_can_carry_is_refused_without_repeating_it(token: str) -> None:
+    with pytest.raises(UsageError, match=TOKEN) as refused:
+        webhook_of({URL: "https://alerts.example/x", TOKEN: token})
+    assert "sec" not in str(refused.value)
+
+
+@pytest.mark.parametrize("odd", [{"token": "sec-ret\n"}, {"host": "a..b"}, {"host": "a" * 64}, {"token": "\u20ac"}])
+def test_a_request_that_cannot_be_written_is_a_failure_that_repeats_nothing(odd: dict[str, str]) -> None:
+    webhook = replace(hook("http://127.0.0.1:9/x"), **odd)  # type: ignore[arg-type]
+    assert post(webhook, b"{}", "k") in ("ValueError", "UnicodeError", "UnicodeEncodeError")
 
 
 def test_an_address_hides_its_path_and_no_address_is_no_webhook() -> None:

@@ -98,7 +98,8 @@ def test_a_fresh_machine_without_a_store_is_well(product: Product) -> None:
 
 
 def test_a_wal_without_its_store_is_no_fresh_machine(product: Product) -> None:
-    product.db.with_name(product.db.name + "-wal").write_bytes(b"x" * 100)
+    left_behind = product.folder / f"{product.db.name}-{'wal'}"
+    left_behind.write_bytes(b"x" * 100)
     assert examined(product, code=3)["store"]["level"] == "fail"
 
 

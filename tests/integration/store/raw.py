@@ -16,9 +16,10 @@ OperationalError = sqlite3.OperationalError
 def connection(path: Path | str, *, waits: float = 60) -> Iterator[sqlite3.Connection]:
     """A connection of its own, in autocommit, that waits `waits` seconds for a lock.
 
-    A server or worker may be writing at that moment: only a test about the lock itself says `waits=0`.
+    A server or worker may be writing at that moment: only a test about the lock itself says `waits=0`. Threads may use
+    it, one at a time.
     """
-    opened = sqlite3.connect(path, isolation_level=None, timeout=waits)
+    opened = sqlite3.connect(path, isolation_level=None, timeout=waits, check_same_thread=False)
     try:
         yield opened
     finally:

@@ -2,13 +2,16 @@
 
 import json
 import logging
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from app.model.errors import UsageError
+from tests.support.typed import environment
 from worker.log import Log, Records
-from worker.log_file import KEPT, LogFile
+from worker.log_file import KEPT, LogFile, open_log
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
@@ -37,12 +40,14 @@ def test_an_event_is_one_line_whatever_its_facts_hold(capsys: pytest.CaptureFixt
     assert "\x1b" not in line
 
 
-def test_a_secret_is_in_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("secret", ["sk-12345678", 'pa"ss\\word', "schl\u00fcssel", "two\nlines", "\x1bescaped"])
+def test_a_secret_is_in_no_line(capsys: pytest.CaptureFixture[str], secret: str) -> None:
     for json_lines in (False, True):
-        Log(json_lines, secrets=("sk-12345678",)).warning("denied", why="the key sk-12345678 is wrong")
-    for line in written(capsys):
-        assert "sk-12345678" not in line
-        assert "[secret]" in line
+        Log(json_lines, secrets=(secret,)).warning("denied", why=f"the key {secret} is wrong", part=1)
+    text, line = written(capsys)
+    assert text.endswith(" warning denied why=the key [secret] is wrong part=1")
+    told = json.loads(line)
+    assert (told["why"], told["part"]) == ("the key [secret] is wrong", 1)
 
 
 def test_quiet_leaves_out_what_is_as_it_should_be(capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,4 +98,50 @@ def test_a_log_file_that_was_moved_away_by_others_is_begun_anew(tmp_path: Path) 
     file.rename(tmp_path / "elsewhere")
     log.info("two \ud800")
     assert [path.read_text().split()[2] for path in (tmp_path / "elsewhere", file)] == ["one", "two"]
-    Log(write=LogFile(tmp_path / "no" / "such" / "folder")).warning("nowhere")  # costs the line, not the run
+
+
+def test_a_line_that_its_file_does_not_take_is_on_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    log = Log(write=open_log(folder / "worker.log"))
+    folder.rename(tmp_path / "elsewhere")
+    log.warning("nowhere")
+    assert [line.split()[1:] for line in written(capsys)] == [["warning", "nowhere"]]
+
+
+@pytest.mark.parametrize("name", ["no/such/folder.log", "", "a-file/worker.log"])
+def test_a_log_file_that_cannot_be_written_to_is_refused_at_the_start(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a-file").touch()
+    with pytest.raises(UsageError, match="cannot be written to") as refused:
+        open_log(tmp_path / name)
+    assert f"--log-file {tmp_path / name} " in str(refused.value)
+
+
+WRITERS = """
+import sys
+from pathlib import Path
+from threading import Thread
+from worker import log_file
+log_file.KEPT = 200
+write = log_file.LogFile(Path(sys.argv[1]), most=200)
+def lines(thread):
+    for number in range(150):
+        write(f"{sys.argv[2]} {thread} {number}\\n")
+threads = [Thread(target=lines, args=(thread,)) for thread in range(2)]
+sys.stdin.read()
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_processes_and_threads_that_share_a_log_file_lose_no_line(tmp_path: Path) -> None:
+    command = (sys.executable, "-c", WRITERS, str(tmp_path / "shared.log"))
+    started = [subprocess.Popen([*command, name], env=environment(), stdin=subprocess.PIPE) for name in ("a", "b")]
+    for one in started:
+        assert one.stdin is not None
+        one.stdin.close()
+    assert [one.wait() for one in started] == [0, 0]
+    lines = [line for path in tmp_path.iterdir() for line in path.read_text().splitlines()]
+    expected = [f"{name} {thread} {number}" for name in "ab" for thread in range(2) for number in range(150)]
+    assert sorted(lines) == sorted(expected)
+    assert all(path.stat().st_size <= 200 for path in tmp_path.iterdir())
