@@ -11,18 +11,16 @@ def poisoned(size: int, words: dict[int, str]) -> list[str]:
     return [f"{words[n]} {prompt}" if n in words else prompt for n, prompt in enumerate(prompts(size))]
 
 
-def test_a_prompt_that_kills_the_server_is_asked_alone_and_fails_and_all_others_are_done(product: Product) -> None:
+def test_prompts_that_cut_everything_fail_and_all_others_are_done_untouched(product: Product) -> None:
     killers = dict.fromkeys((3, 40), "killer")
     product.import_prompts("killers", poisoned(60, killers))
     with Simulator("--fault", "drops_all@prompt:killer", "--latency", "fixed:0.05") as simulator:
         said = product.finish(simulator.url, "--concurrency", "8", code=6)
     failed = product.rows("SELECT sample_id, cause, deaths FROM job WHERE state = 'failed' ORDER BY id")
     assert {row[0] for row in failed} == {f"s{number}" for number in killers}
-    # `cut`: nothing else was in flight to see the server go. It is well right after, so four cuts prove nothing, unless
-    # the question whether it is well was in flight, too, when the other killer cut everything.
-    whole = {("kills_server", deaths) for deaths in (4, 5, 6)}
-    assert {row[1:] for row in failed} <= whole | {("cut", deaths) for deaths in range(6)}
-    assert any(row[1] == "kills_server" for row in failed)
+    # The server is well right after, so that either sentence is true: six deaths and cuts make a killer of it, and where
+    # nothing else was in flight to see the server go, its tries are over first.
+    assert {row[1] for row in failed} <= {"kills_server", "cut"}
     assert product.count("done") == 58
     assert product.value("SELECT sum(tries) FROM job WHERE state = 'done'") == 0
     assert "endpoint_down" in said
