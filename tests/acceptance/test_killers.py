@@ -18,7 +18,7 @@ def test_prompts_that_cut_everything_fail_and_all_others_are_done_untouched(prod
         said = product.finish(simulator.url, "--concurrency", "8", code=6)
     failed = product.rows("SELECT sample_id, cause, deaths FROM job WHERE state = 'failed' ORDER BY id")
     assert {row[0] for row in failed} == {f"s{number}" for number in killers}
-    # The server is well right after, so that either sentence is true: six deaths and cuts make a killer of it, and where
+    # The server is well right after, so either sentence is true: six deaths and cuts make a killer of it, and where
     # nothing else was in flight to see the server go, its tries are over first.
     assert {row[1] for row in failed} <= {"kills_server", "cut"}
     assert product.count("done") == 58
