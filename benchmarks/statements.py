@@ -24,7 +24,7 @@ def recorded(store: Store) -> Iterator[list[Ran]]:
         if not sql.startswith("BEGIN"):
             ran.append((sql, values))
 
-    engines = [store._writer._engine, store._reader.sync_engine]
+    engines = [store._writer._engine, store._reader.sync_engine, store._looker]
     for engine in engines:
         event.listen(engine, "before_cursor_execute", note)
     yield ran

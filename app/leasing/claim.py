@@ -12,7 +12,7 @@ from app.model.ids import DatasetId, JobId, WorkerId
 from app.model.lease import Lease
 from app.store.batch import bind_rows
 from app.store.store import Store
-from app.store.transaction import Tx
+from app.store.transaction import Reads, Tx
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +125,13 @@ async def prompts_of(store: Store, leases: Sequence[Lease]) -> dict[JobId, Promp
     """What is asked for each lease. Samples never change, nor do the answers of a conversation that is leased, so this
     needs no lock.
     """
-    async with store.snapshot() as reads:
-        rows = await reads.rows(statements.prompts(), {"jobs": bind_rows([(lease.job,) for lease in leases])})
-        places = [Place(JobId(row.id), row.messages, row.turns, row.turn) for row in rows if row.turns > 1]
-        conversations = {job: found for (job, _), found in (await conversations_at(reads, places)).items()}
+    return await store.look(_prompts, leases)
+
+
+async def _prompts(reads: Reads, leases: Sequence[Lease]) -> dict[JobId, Prompt]:
+    rows = await reads.rows(statements.prompts(), {"jobs": bind_rows([(lease.job,) for lease in leases])})
+    places = [Place(JobId(row.id), row.messages, row.turns, row.turn) for row in rows if row.turns > 1]
+    conversations = {job: found for (job, _), found in (await conversations_at(reads, places)).items()}
     return {
         JobId(row.id): Prompt(
             sample_id=row.sample_id,

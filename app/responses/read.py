@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -24,6 +24,7 @@ from app.store.transaction import Tx
 PREVIEW_CHARS = 100
 MOST_TOKENS = 2**40  # more is no count, and three million of them still add up in the 63 bits of a counter
 _USAGE = tuple(field.name for field in fields(Usage))
+Facts = dict[str, Any]  # a row, by the names of its columns
 _ODD = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -50,30 +51,34 @@ async def settle(tx: Tx, judged: Sequence[Judged]) -> list[bool]:
         return [False] * len(judged)
     await claim_version(tx)
     seq = await tx.seq()
-    await tx.many(statements.add_reading(), [reading_row(one.response, seq, one.reading) for one in new])
+    rows = {one.response: reading_row(one.response, seq, one.reading) for one in new}
+    await tx.many(statements.add_reading(), list(rows.values()))
     await tx.many(
         statements.add_token_ids(),
         [token_row(one.response, seq, one.reading) for one in new if has_token_ids(one.reading)],
     )
     readable = [one for one in new if one.reading.verdict is not Verdict.MALFORMED]
-    accepted = await _accept(tx, [one for one in readable if one.turn is None])
+    accepted = await _accept(tx, [one for one in readable if one.turn is None], rows)
     accepted |= await take_turns(tx, [one.turn for one in readable if one.turn is not None])
     await fail(tx, [one.failure for one in new if one.failure is not None])
     await watch_answers(tx, [came for one in new if (came := _came(one)) is not None])
     return [one.response in accepted for one in judged]
 
 
-async def _accept(tx: Tx, answers: Sequence[Judged]) -> set[ResponseId]:
+async def _accept(tx: Tx, answers: Sequence[Judged], readings: Mapping[ResponseId, Facts]) -> set[ResponseId]:
     """Finish the jobs whose newest attempt these answers are; the other answers are kept as late."""
     if not answers:
         return set()
-    params = {"answers": bind_rows([_job_facts(one) for one in answers]), "now_ms": tx.now_ms}
+    facts = bind_rows([_job_facts(one, readings[one.response]) for one in answers])
+    params = {"answers": facts, "now_ms": tx.now_ms}
     done = {int(row.id): int(row.attempt) for row in await tx.rows(statements.accept(), params)}
     accepted = {one.response for one in answers if done.get(one.lease.job) == one.lease.attempt}
     late = [(one.response,) for one in answers if one.response not in accepted]
     if done:
         at_seq = await tx.seq()
-        await tx.run(statements.supersede(), {"jobs": bind_rows([(job,) for job in sorted(done)]), "at_seq": at_seq})
+        again = sorted(job for job, attempt in done.items() if attempt > 1)  # nothing stands before a first attempt
+        if again:
+            await tx.run(statements.supersede(), {"jobs": bind_rows([(job,) for job in again]), "at_seq": at_seq})
         numbers = bind_rows([(response,) for response in sorted(accepted)])
         await tx.run(statements.mark_accepted(), {"responses": numbers, "at_seq": at_seq})
     if late:
@@ -95,16 +100,17 @@ def _came(one: Judged) -> Came | None:
     return Came(one.lease.dataset, one.endpoint, outcome)
 
 
-def _job_facts(one: Judged) -> tuple[int | str | None, ...]:
-    reading, lease = one.reading, one.lease
+def _job_facts(one: Judged, of: Facts) -> tuple[int | str | None, ...]:
+    """What a job says of its answer, taken from the row of the reading, so that it is worked out once."""
+    lease = one.lease
     return (
-        lease.job, lease.attempt, lease.worker, reading.verdict, int(one.expected), plain(reading.finish_reason),
-        reading.found, chars(reading.reasoning), chars(reading.content), _completion_tokens(reading), one.latency_ms,
-        preview(reading), stored(reading.loss_flags), lease.epoch,
+        lease.job, lease.attempt, lease.worker, of["verdict"], int(one.expected), of["finish_reason"], of["found"],
+        of["reasoning_chars"], of["content_chars"], of["completion_tokens"], one.latency_ms, of["preview"],
+        of["loss_flags"], lease.epoch,
     )  # fmt: skip
 
 
-def reading_row(response: ResponseId, seq: int, reading: Reading) -> dict[str, Any]:
+def reading_row(response: ResponseId, seq: int, reading: Reading) -> Facts:
     """A reading as it is stored."""
     text_form, (reasoning, content) = encode_texts(reading.reasoning, reading.content)
     several = [_choice(choice) for choice in reading.choices] if len(reading.choices) > 1 else None
@@ -113,7 +119,7 @@ def reading_row(response: ResponseId, seq: int, reading: Reading) -> dict[str, A
         "seq": seq,
         "parser_version": PARSER_VERSION,
         "verdict": reading.verdict,
-        "flags": json.dumps(sorted(reading.flags)),
+        "flags": json.dumps(sorted(reading.flags)) if reading.flags else "[]",
         "loss_flags": stored(reading.loss_flags),
         "found": reading.found,
         "reasoning": reasoning,

@@ -81,6 +81,15 @@ def reading_engine(place: Place) -> AsyncEngine:
     return engine
 
 
+def looking_engine(place: Place) -> Engine:
+    """Connections of the same kind for one thread at a time: what is asked of them waits for no event loop."""
+    engine = create_engine(
+        _url(place, "sqlite"), pool_size=2, max_overflow=6, connect_args={"check_same_thread": False}
+    )
+    _configure(engine, _READER_PRAGMAS, lambda connection: connection.exec_driver_sql("BEGIN"))
+    return engine
+
+
 def _url(place: Place, driver: str) -> URL:
     """Made of parts: in a URL that is parsed, a question mark in the file's name would end it."""
     return URL.create(driver, database=str(place.path))

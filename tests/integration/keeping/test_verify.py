@@ -34,7 +34,7 @@ def test_an_empty_store_is_sound(tmp_path: Path) -> None:
 
 SEEDED = {
     "flipped_byte": (
-        f"UPDATE body SET raw = CAST(substr(raw, 1, 9) || X'00' || substr(raw, 11) AS BLOB) WHERE response_id = {ANSWER}",
+        f"UPDATE body SET raw = CAST(X'00' || substr(raw, 2) AS BLOB) WHERE response_id = {ANSWER} AND codec = 'plain'",
         "first s1: response 7: its body hashes to",
     ),
     "flipped_byte_of_a_superseded_body": (
