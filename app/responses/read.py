@@ -118,10 +118,10 @@ def reading_row(response: ResponseId, seq: int, reading: Reading) -> Facts:
         "response_id": response,
         "seq": seq,
         "parser_version": PARSER_VERSION,
-        "verdict": reading.verdict,
+        "verdict": reading.verdict.value,  # a plain text: SQLite's driver asks every other type for an adapter
         "flags": json.dumps(sorted(reading.flags)) if reading.flags else "[]",
         "loss_flags": stored(reading.loss_flags),
-        "found": reading.found,
+        "found": None if reading.found is None else reading.found.value,
         "reasoning": reasoning,
         "content": content,
         "text_form": text_form,
