@@ -79,7 +79,7 @@ def _pages(site: Site, folder: ExportFolder, desk: Desk) -> list[Any]:
         asked = query(request, *CHOICES, SAID)
         polled = "x-live" in request.headers  # only what is built and what is there is looked at again
         now = await overview(site.store)
-        around = await frame(site, now, "Exports", "Exports - Thinkledger", said=said(asked))
+        around = frame(site, now, "Exports", "Exports - Thinkledger", said=said(asked))
         return show(
             request, "exports/page.html", around,
             dialog=_dialog(asked, [dataset.name for dataset in now.datasets], folder), here=site.url("/exports"),
@@ -137,7 +137,7 @@ def _orders(site: Site, folder: ExportFolder, desk: Desk) -> list[Any]:
         folder.make()
         refuse_target(wanted)
         site.background(desk.take(wanted))
-        go = site.url("/exports", dataset=wanted.dataset, **{SAID: "export"})
+        go = site.url("/exports", **{key: form.text(key) for key in CHOICES}, **{SAID: "export"})
         return Outcome(go, data={"name": wanted.target.name, "dataset": wanted.dataset}, status=202)
 
     return action(site, "/exports", KEYS, order)
