@@ -1,20 +1,12 @@
 """Tabs that poll the same page share one making of it; nobody is shown what was before a change of theirs."""
 
-import json
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
-import anyio
 import pytest
 
-from app.store.store import Store, open_store
-from app.web.application import create_app
-from app.web.hosts import Hosts
-from app.web.site import Site
-from tests.integration.web.kit import fill, fill_free
+from tests.integration.web.kit import fill_free
 from tests.support.dashboard import Dashboard, dashboard
 
 
@@ -61,49 +53,3 @@ def test_every_answer_says_how_long_the_server_took(opened: Dashboard) -> None:
     for path in ("/", "/nothing", "/static/style.css", "/api/v1/overview"):
         said = opened.ask(path).headers["server-timing"]
         assert re.fullmatch(r"app;dur=\d+\.\d", said), path
-
-
-def test_polls_read_once_a_second_what_persons_read_each_time(tmp_path: Path) -> None:
-    """Within one process, so that the reads can be counted and the clock stands."""
-    fill(tmp_path)
-    reads = 0
-
-    class Counted(Store):
-        async def read(self, work: Any) -> Any:
-            nonlocal reads
-            reads += 1
-            return await super().read(work)
-
-    async def run() -> list[int]:
-        counts = []
-        async with open_store(str(tmp_path / "t.db")) as store:
-            counted = Counted(**{name: getattr(store, name) for name in Store.__dataclass_fields__})
-            app = create_app(Site(counted, Hosts("127.0.0.1", frozenset()), None))
-            for live, times in ((True, 10), (False, 10)):
-                before = reads
-                async with anyio.create_task_group() as tabs:
-                    for _ in range(times):
-                        tabs.start_soon(_get, app, live)
-                counts.append(reads - before)
-        return counts
-
-    assert anyio.run(run) == [1, 10]
-
-
-async def _get(app: Any, live: bool) -> None:
-    headers = [(b"host", b"127.0.0.1"), *([(b"x-live", b"1")] if live else [])]
-    said: list[Any] = []
-
-    async def receive() -> Any:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Any) -> None:
-        said.append(message)
-
-    scope = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
-        "path": "/", "raw_path": b"/", "query_string": b"", "root_path": "", "headers": headers,
-        "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
-    }  # fmt: skip
-    await app(scope, receive, send)
-    assert said[0]["status"] == 200, json.dumps(str(said[0]))
