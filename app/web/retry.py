@@ -18,7 +18,7 @@ from app.web.actions import Outcome, action
 from app.web.answers import Answer, Asked
 from app.web.asking import Said, query
 from app.web.frame import frame
-from app.web.pages import show
+from app.web.pages import polled, show
 from app.web.said import SAID
 from app.web.site import Site
 
@@ -44,7 +44,8 @@ def routes(site: Site) -> list[Any]:
         asked = query(request, *CHOSEN, "max_tokens", "span")
         span = asked.word("span", Span)
         dataset = await dataset_of(site.store, name)
-        selected = await select(site.store, dataset.id, selection(asked)) if chosen(asked) else None
+        counted = chosen(asked) and not polled(request)
+        selected = await select(site.store, dataset.id, selection(asked)) if counted else None
         around = frame(site, await overview(site.store), "Datasets", f"Retry {name}")
         return show(
             request, "retry/page.html", around,
