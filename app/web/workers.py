@@ -75,7 +75,7 @@ def routes(site: Site) -> list[Any]:
         asked = query(request, SAID)
         found = await workers_page(site.store)
         now = await overview(site.store)
-        around = await frame(site, now, "Workers", "Workers - Thinkledger", said=said(asked))
+        around = frame(site, now, "Workers", "Workers - Thinkledger", said=said(asked))
         return show(
             request, "workers/page.html", around,
             rows=[_row(site, one, found.as_of_ms) for one in found.workers if one.open],
