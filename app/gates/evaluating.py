@@ -40,12 +40,19 @@ async def keep_evaluating(
 ) -> None:
     """Look every 15 seconds until cancelled, as long as nobody else does. A store that is busy is looked at later."""
     while True:
-        try:
-            await note_damage(store)
-            await store.write(evaluate, Look(holder, disk_of(store), backup_ms))
-        except (Unavailable, ResourceExhausted) as error:
-            on_trouble(str(error))
+        await look_once(store, holder, on_trouble, backup_ms)
         await anyio.sleep(LOOK_EVERY_S)
+
+
+async def look_once(
+    store: Store, holder: str, on_trouble: Callable[[str], None], backup_ms: int | None = BACKUP_OLD_MS
+) -> None:
+    """One look, unless another holds the lease: it ends alarms whose reason is gone, and raises those that stand."""
+    try:
+        await note_damage(store)
+        await store.write(evaluate, Look(holder, disk_of(store), backup_ms))
+    except (Unavailable, ResourceExhausted) as error:
+        on_trouble(str(error))
 
 
 def disk_of(store: Store) -> tuple[int, int]:
