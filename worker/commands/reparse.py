@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 HELP = """Read stored bodies anew with the present parser and show how verdicts change. Asks no server.
 
 Without --apply nothing is written. With it, answers that would be worse keep their old reading (exit 6), unless
---allow-regression is given. Example: thinkledger reparse B1_glaive --apply
+--allow-regression is given.
 """
 
 
