@@ -1,4 +1,4 @@
-"""Stores as text: one of each earlier schema version is kept in `tests/stores`, written by the program of that version.
+"""Stores of the past: one of each earlier schema version is kept in `tests/stores`, written by its own program.
 
 Before a migration is added, `python -m tests.support.stores` writes the store of the version that is an earlier one
 from then on.
@@ -27,34 +27,33 @@ def make(path: Path) -> None:
     anyio.run(fill)
 
 
-def dump(path: Path) -> str:
-    """Its schema and its rows as SQL."""
+def dump(path: Path) -> bytes:
+    """Its one file, packed; made by SQLite, since what was committed last may lie in the WAL."""
+    copy = path.with_suffix(".copy")
     with connection(path) as store:
-        return "\n".join(store.iterdump()) + "\n"
+        store.execute("VACUUM INTO ?", (str(copy),))
+    return gzip.compress(copy.read_bytes(), mtime=0)
 
 
-def load(text: str, path: Path) -> None:
-    """The store of a dump."""
+def load(packed: bytes, path: Path) -> None:
+    """The store of a dump, in the mode that every store has."""
+    path.write_bytes(gzip.decompress(packed))
+    path.chmod(0o600)
     with connection(path) as store:
-        store.executescript(text)
         store.execute("PRAGMA journal_mode=WAL")
 
 
 def kept() -> dict[str, Path]:
     """The dumps by their schema version."""
-    return {file.name.partition(".")[0]: file for file in sorted(FOLDER.glob("*.sql.gz"))}
-
-
-def read(file: Path) -> str:
-    return gzip.decompress(file.read_bytes()).decode()
+    return {file.name.partition(".")[0]: file for file in sorted(FOLDER.glob("*.db.gz"))}
 
 
 def write(folder: Path) -> Path:
     """Write today's store among the kept ones, in `folder` meanwhile."""
     make(folder / "t.db")
-    file = FOLDER / f"{schema.NEWEST}.sql.gz"
+    file = FOLDER / f"{schema.NEWEST}.db.gz"
     file.parent.mkdir(exist_ok=True)
-    file.write_bytes(gzip.compress(dump(folder / "t.db").encode(), mtime=0))
+    file.write_bytes(dump(folder / "t.db"))
     return file
 
 

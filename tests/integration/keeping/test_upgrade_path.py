@@ -20,7 +20,7 @@ def test_every_version_but_the_newest_has_its_store() -> None:
 def store_of(version: str, folder: Path) -> Path:
     path = folder / "thinkledger.db"
     if version in stores.kept():
-        stores.load(stores.read(stores.kept()[version]), path)
+        stores.load(stores.kept()[version].read_bytes(), path)
     else:
         stores.make(folder / "today.db")
         stores.load(stores.dump(folder / "today.db"), path)
