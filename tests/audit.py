@@ -80,11 +80,11 @@ def installed() -> list[Installed]:
 
 
 def _licence(package: Distribution) -> str:
-    said = package.metadata.get("License-Expression")
-    named = [
-        line.rpartition(" :: ")[2] for line in package.metadata.get_all("Classifier") or [] if "License ::" in line
-    ]
-    return said or ", ".join(named) or (package.metadata.get("License") or NOT_SAID).partition("\n")[0]
+    said = package.metadata.get_all("License-Expression") or []
+    classifiers = package.metadata.get_all("Classifier") or []
+    named = [line.rpartition(" :: ")[2] for line in classifiers if "License ::" in line]
+    older = [text.partition("\n")[0] for text in package.metadata.get_all("License") or []]
+    return next((", ".join(found) for found in (said, named, older) if found), NOT_SAID)
 
 
 def advisories() -> tuple[int, str]:

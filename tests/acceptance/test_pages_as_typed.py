@@ -174,9 +174,9 @@ def held(desk: Desk) -> None:
 def full(desk: Desk) -> None:
     """Answers come while nothing can be stored: here another program keeps the store's lock."""
     desk.product.import_prompts("B1_glaive", [f"question {number}" for number in range(8)])
-    desk.simulator.play("sglang", latency="fixed:5")
+    desk.simulator.play("sglang", latency="fixed:10")
     worker = desk.stack.enter_context(desk.product.worker(desk.simulator.url, "--concurrency", "8"))
-    wait_for(lambda: desk.product.peek("SELECT count(*) FROM job WHERE state = 'leased'") == [(8,)], "eight are leased")
+    desk.simulator.wait_until(lambda stats: stats["busy"] > 0)
     other = desk.stack.enter_context(raw.connection(desk.product.db))
     other.execute("BEGIN IMMEDIATE")
     wait_for(lambda: "spooling" in worker.said(), "the answers are in the spool")

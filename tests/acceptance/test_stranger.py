@@ -212,6 +212,9 @@ def _unchecked(machine: Machine, words: str) -> list[str]:
 def an_alarm_arrives(machine: Machine, alert: Block, server: Simulator, chat: Receiver) -> None:
     """The server loses its thoughts; the dataset is held, and the message has the keys that its page shows."""
     machine.type(alert.text)
+    prompts(machine.root / "srv/prompts/ten.jsonl", "ten", 10)
+    machine.thinkledger("import", "B1_glaive", "/srv/prompts/ten.jsonl")
+    wait_for(lambda: "40/40" in "".join(_overview(machine)), "the worker is up again and works")
     server.play("no_thought")
     prompts(machine.root / "srv/prompts/more.jsonl", "more", 60)
     machine.thinkledger("import", "B1_glaive", "/srv/prompts/more.jsonl")
@@ -228,7 +231,7 @@ def the_backup_comes_back(machine: Machine, backup: Block, restore: Block) -> No
     """What was deleted after the backup is there again, and the services go on."""
     machine.type(backup.text)
     held = _overview(machine)[0]
-    assert "90" in held
+    assert "/100" in held
     machine.thinkledger("import", "later", "/srv/prompts/more.jsonl")
     said = machine.type(restore.text)
     assert any("restored as of seq" in line for line in said), said

@@ -89,7 +89,7 @@ class Machine:
         return 0
 
     def _stop(self, unit: str) -> None:
-        """Its end is seen by the lock that it lets go, so that whoever reaps it does not matter."""
+        """Until it has ended; it is the child of another call of this program, so nobody here can wait for it."""
         file = self.root / f"{unit}.pid"
         pid = int(file.read_text(encoding="utf-8"))
         os.kill(pid, signal.SIGTERM)
