@@ -37,6 +37,7 @@ SHOTS = (
     ("exports", "/exports?dataset=Magicoder", "light", WIDE),
 )
 TALLEST = 900
+PATIENCE_MS = 300_000  # beside other work; a picture that comes late is as good
 
 
 def said(number: int, name: str) -> bytes:
@@ -114,6 +115,7 @@ def shoot(running: Dashboard, into: Path) -> None:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         for name, path, scheme, width in SHOTS:
             context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+            context.set_default_timeout(PATIENCE_MS)
             page = context.new_page()
             page.goto(running.url + path)
             if name == "exports":
