@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Barrier, Event, Thread
 
+from benchmarks.measuring import cpu_s_of
 from tests.support.dashboard import Dashboard, dashboard
 from tests.support.product import Product, wait_for
 from tests.support.simulator import Simulator
@@ -80,9 +81,10 @@ def measure(jobs: int, tabs: int, seconds: float, folder: Path | None = None) ->
             wait_for(lambda: simulator.stats()["answers"] > SLOTS, "answers come")
             time.sleep(WARM_S)
             before = _rate(simulator, seconds)
-            spread = _tabs(tabs)
+            spread, spent_s = _tabs(tabs), cpu_s_of(shown.process.pid)
             with _each(spread, lambda tab, over: _keep_open(tab, shown, over)):
                 beside = _rate(simulator, seconds)
+            spent_s = cpu_s_of(shown.process.pid) - spent_s
             after = _rate(simulator, seconds)
             at_once = _tabs(tabs)
             together = Barrier(tabs)
@@ -90,6 +92,8 @@ def measure(jobs: int, tabs: int, seconds: float, folder: Path | None = None) ->
                 pass
         _print(f"{tabs} tabs, each every {EVERY_S:.0f} s, {JITTER:.0%} jitter", spread)
         _print(f"{tabs} tabs at one instant, {BURSTS} times", at_once)
+        polls = sum(len(tab.took) for tab in spread)
+        print(f"the server: {spent_s / polls * 1000:.1f} ms of CPU a poll, {spent_s / seconds:.1%} of a core")
         alone = (before + after) / 2
         print(f"the worker: {alone:.2f} answers/s alone, {beside:.2f} beside {tabs} tabs: {beside / alone:.1%}")
 

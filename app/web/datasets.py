@@ -129,6 +129,6 @@ def _changes(site: Site) -> list[Any]:
         return Outcome(go, data={"dataset": found.name, "lifted": lifted})
 
     return [
-        *action(site, f"{PATH}/pause", ("reason", "span"), pause),
-        *action(site, f"{PATH}/resume", ("kinds", "span"), go_on),
+        *action(site, f"{PATH}/pause", ("reason",), pause),
+        *action(site, f"{PATH}/resume", ("kinds",), go_on),
     ]

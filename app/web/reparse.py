@@ -66,7 +66,7 @@ def routes(site: Site) -> list[Any]:
         facts = _facts(site, dataset.name, report, span)
         return Outcome(page=render("reparse/page.html", frame=around, **facts), data=data)
 
-    return [page, *action(site, PATH, ("dry_run", "allow_regression", "span"), change)]
+    return [page, *action(site, PATH, ("dry_run", "allow_regression"), change)]
 
 
 def _facts(site: Site, name: str, report: Report | None, span: Span | None) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def routes(site: Site) -> list[Any]:
         go = site.dataset_url(dataset.name, "", span=span, **{SAID: f"retried.{moved}"})
         return Outcome(go, data={"dataset": dataset.name, "chosen": selected.jobs, "retried": moved})
 
-    return [page, *action(site, PATH, (*CHOSEN, "max_tokens", "expected_count", "span"), change)]
+    return [page, *action(site, PATH, (*CHOSEN, "max_tokens", "expected_count"), change)]
 
 
 def chosen(asked: Said) -> bool:

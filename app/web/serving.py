@@ -137,6 +137,7 @@ async def serve(store: Store, asked: Serving, on_ready: Callable[[Running], None
     """
     address, token = asked.address, asked.token
     refuse_open(address, token)
+    logging.getLogger("uvicorn.error").addFilter(_unless_cut)
     with locks.server(store.place.workers, uuid.uuid4().hex), listen(address) as listener:
         port = 0 if address.uds is not None else listener.getsockname()[1]
         door = None if token is None else Door(token, f"thinkledger_{store.store_id[:8]}", store.now_ms)
@@ -176,6 +177,12 @@ def _not_evaluated(reason: str) -> None:
 
 def _start(work: TaskGroup, run: Work) -> None:
     work.start_soon(run)
+
+
+def _unless_cut(record: logging.LogRecord) -> bool:
+    """A request that was cut at the server's end is no trouble that a person could look after."""
+    kind = record.exc_info[0] if record.exc_info else None
+    return kind is None or not issubclass(kind, asyncio.CancelledError)
 
 
 def _config(app: App) -> uvicorn.Config:

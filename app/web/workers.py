@@ -62,7 +62,8 @@ class Card:
     url: str
     model: str
     facts: tuple[tuple[str, str], ...]
-    seen: str
+    first: str  # when it was seen
+    last: str
     current: bool
     unknown: bool
 
@@ -137,7 +138,8 @@ def _card(one: EndpointCard) -> Card:
         url=one.base_url,
         model=one.model,
         facts=one.facts,
-        seen=f"{wording.moment(one.first_seen_ms)} - {wording.moment(one.last_seen_ms)}",
+        first=wording.moment(one.first_seen_ms),
+        last=wording.moment(one.last_seen_ms),
         current=one.current,
         unknown=one.unknown,
     )
