@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -33,6 +34,7 @@ class Look:
     holder: str
     disk: tuple[int, int]
     backup_ms: int | None = BACKUP_OLD_MS  # how long answers may be in no backup; None: for ever
+    workers: Path | None = None  # the folder of their locks
 
 
 async def keep_evaluating(
@@ -40,12 +42,19 @@ async def keep_evaluating(
 ) -> None:
     """Look every 15 seconds until cancelled, as long as nobody else does. A store that is busy is looked at later."""
     while True:
-        try:
-            await note_damage(store)
-            await store.write(evaluate, Look(holder, disk_of(store), backup_ms))
-        except (Unavailable, ResourceExhausted) as error:
-            on_trouble(str(error))
+        await look_once(store, holder, on_trouble, backup_ms)
         await anyio.sleep(LOOK_EVERY_S)
+
+
+async def look_once(
+    store: Store, holder: str, on_trouble: Callable[[str], None], backup_ms: int | None = BACKUP_OLD_MS
+) -> None:
+    """One look, unless another holds the lease: it ends alarms whose reason is gone, and raises those that stand."""
+    try:
+        await note_damage(store)
+        await store.write(evaluate, Look(holder, disk_of(store), backup_ms, store.place.workers))
+    except (Unavailable, ResourceExhausted) as error:
+        on_trouble(str(error))
 
 
 def disk_of(store: Store) -> tuple[int, int]:
@@ -67,7 +76,7 @@ async def _evaluate(tx: Tx, look: Look) -> bool:
         (AlarmKind.STALLED, await _stalled(tx)),
         (AlarmKind.WORKER_DEAD, await _dead(tx)),
         (AlarmKind.DISK_LOW, _disk(look)),
-        (AlarmKind.ENDPOINT_DOWN, await _down(tx)),
+        (AlarmKind.ENDPOINT_DOWN, await _down(tx, look.workers)),
         (AlarmKind.BACKUP_OLD, await _backup(tx, look.backup_ms)),
         (AlarmKind.INTEGRITY, [*await _mismatches(tx), *await unsound(tx)]),
         (AlarmKind.TEXT_SHORT, await _lost(tx, AlarmKind.TEXT_SHORT, LossFlag.TEXT_SHORT)),
@@ -114,8 +123,8 @@ def _disk(look: Look) -> list[Alarm]:
     return [] if message is None else [Alarm(AlarmKind.DISK_LOW, message)]
 
 
-async def _down(tx: Tx) -> list[Alarm]:
-    found = await endpoints_in(tx, tx.now_ms)
+async def _down(tx: Tx, workers: Path | None) -> list[Alarm]:
+    found = await endpoints_in(tx, tx.now_ms, workers)
     return [
         Alarm(
             AlarmKind.ENDPOINT_DOWN,

@@ -125,7 +125,7 @@ async def prompts_of(store: Store, leases: Sequence[Lease]) -> dict[JobId, Promp
     """What is asked for each lease. Samples never change, nor do the answers of a conversation that is leased, so this
     needs no lock.
     """
-    return await store.look(_prompts, leases)
+    return await store.read(lambda reads: _prompts(reads, leases))
 
 
 async def _prompts(reads: Reads, leases: Sequence[Lease]) -> dict[JobId, Prompt]:

@@ -68,26 +68,27 @@ class Store:
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Reads]:
         """One consistent view of what is committed. Keep it short: an open one pins the WAL."""
+        self._watch.check()  # a new connection would be to the other file, and at its end bring our WAL into that
         with self._translated():
             async with self._reader.connect() as connection:
                 yield Reads(connection)
 
-    async def look(self, operation: Callable[[Reads, Item], Awaitable[Result]], item: Item) -> Result:
-        """Run `operation` on one such view, all of it in one thread; for what is asked with every claim.
+    async def read(self, work: Callable[[Reads], Awaitable[Result]]) -> Result:
+        """What `work` makes of one consistent view, in a thread of its own. It may await nothing but its reads.
 
-        The ways between event loop and thread that a snapshot takes for each statement cost 1.5 ms of CPU there.
+        For pages, which ask some twenty statements each: the way there and back for each of them took longer than the
+        statements, and on a busy machine each is a wait for the processor.
         """
-        with self._translated():
-            return await to_thread.run_sync(self._look, operation, item)
+        self._watch.check()
+        return await to_thread.run_sync(self._read, work)
 
-    def _look(self, operation: Callable[[Reads, Item], Awaitable[Result]], item: Item) -> Result:
-        with self._looker.connect() as connection:
-            return at_once(operation(Reads(connection), item))
+    def _read(self, work: Callable[[Reads], Awaitable[Result]]) -> Result:
+        with self._translated(), self._looker.connect() as connection:
+            return at_once(work(Reads(connection)))
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """What goes wrong while reading, in our own words."""
-        self._watch.check()  # a new connection would be to the other file, and at its end bring our WAL into that
+        """Errors of the database as ours; damage that was met is remembered."""
         try:
             yield
         except DBAPIError as error:

@@ -32,10 +32,12 @@ def test_an_empty_store_is_sound(tmp_path: Path) -> None:
     assert (report.jobs, found) == (0, [])
 
 
-FLIPPED = "CAST(substr(raw, 1, 50) || X'00' || substr(raw, 52) AS BLOB)"
 SEEDED = {
     "flipped_byte": (
-        f"UPDATE body SET raw = {FLIPPED} WHERE response_id = {ANSWER}",
+        (
+            "UPDATE body SET raw = CAST(substr(raw, 1, 9) || X'00' || substr(raw, 11) AS BLOB)"
+            f" WHERE response_id = {ANSWER}"
+        ),
         "first s1: response 7: its body hashes to",
     ),
     "flipped_byte_of_a_superseded_body": (
