@@ -64,13 +64,13 @@ def test_a_batch_is_claimed_and_settled_by_as_many_statements_as_one_job(tmp_pat
                     await _answer_all(at, leases)
                 counts.append((claims, len(ran)))
         assert counts[0] == counts[1]
-        assert sum(counts[0]) <= 22
+        assert sum(counts[0]) <= 21
 
     run(work)
 
 
 def test_a_claim_and_a_settled_batch_write_bounded_bytes(tmp_path: Path) -> None:
-    """A claim rewrites a few narrow pages; an answer its own columns, its body twice, and less than 8 KB beside."""
+    """A claim rewrites a few narrow pages; an answer its own columns and less than 4 KB beside."""
 
     async def work() -> None:
         async with filled(tmp_path / "t.db") as at:
@@ -80,7 +80,7 @@ def test_a_claim_and_a_settled_batch_write_bounded_bytes(tmp_path: Path) -> None
                 leases = await at.claim(BATCH)
             with _written(tmp_path / "t.db") as settled:
                 await _answer_all(at, leases)
-        assert claimed[0] <= 60_000
-        assert settled[0] / BATCH <= 8000 + 8 * 1024
+        assert claimed[0] <= 48_000
+        assert settled[0] / BATCH <= 8000 + 4 * 1024
 
     run(work)
