@@ -55,7 +55,7 @@ async def _memories(store: Store, dataset: DatasetId) -> list[Memory]:
     """Those of the dataset's imports, the newest first, back to where it was made or began to be deleted."""
     async with store.snapshot() as reads:
         events = await reads.rows(statements.latest_imports(), {"dataset": dataset})
-    memories = []
+    memories: list[Memory] = []
     for event in events:
         if event.kind != IMPORTED:
             return memories
