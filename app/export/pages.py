@@ -64,7 +64,7 @@ class Answered:
             usage=usage_of(response, row.form, body),
             tool_calls=None if row.tool_calls is None else tool_calls_of(row.form, body),
             replica=row.replica if self.replicated else None,
-            stored=Stored(response, *_between(row), body),
+            stored=Stored._make((response, *_between(row), body)),
             parts=None if row.parts is None else tuple(json.loads(row.parts)),
             tokens=(_ids(prompt), _ids(answer)),
             template=template,
