@@ -10,6 +10,7 @@ from litestar.static_files import create_static_files_router
 from app.web import alerts, datasets, exports, health, login, overview, reparse, retry, sample, samples, workers
 from app.web.answers import Asked
 from app.web.gate import Gate
+from app.web.polls import Polls
 from app.web.problems import handlers
 from app.web.rooted import Rooted
 from app.web.shield import App, Shield
@@ -40,4 +41,5 @@ def create_app(site: Site) -> App:
         request_max_body_size=LARGEST_BODY,
         logging_config=None,
     )
-    return Shield(Rooted(Gate(inner, site.door, site.root), site.root), site.hosts, site.trusted)  # type: ignore[arg-type]
+    pages = Polls(inner)  # type: ignore[arg-type]
+    return Shield(Rooted(Gate(pages, site.door, site.root), site.root), site.hosts, site.trusted)
