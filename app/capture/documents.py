@@ -43,11 +43,10 @@ def parse(text: str, depth: int = 0) -> object:
 
     So many levels more than usual are allowed as the caller put around it.
     """
-    brackets = _brackets(text)
-    if brackets > _room(text) and too_dense(text):
+    if too_dense(text):
         refuse(Flag.NOT_JSON)
     value = load(text)
-    if brackets > MAX_DEPTH and _too_deep(value, MAX_DEPTH + depth):
+    if _brackets(text) > MAX_DEPTH and _too_deep(value, MAX_DEPTH + depth):
         refuse(Flag.NOT_JSON)
     return value
 

@@ -62,8 +62,6 @@ class Protection:
     @cached_property
     def _marked(self) -> str:
         """The text in which code is looked for: all of it, or the lines before the first mark too many."""
-        if self._first_mark == len(self._text):
-            return self._text
         most = max(_FEWEST_MARKS, len(self._text) // _CHARACTERS_EACH)
         if self._text.count("`") + self._text.count("~~~") <= most:
             return self._text
@@ -71,15 +69,6 @@ class Protection:
         if first_too_many is None:
             return self._text
         return self._text[: self._text.rfind("\n", 0, first_too_many.start()) + 1]
-
-    @cached_property
-    def _first_mark(self) -> int:
-        """Where the first character of code stands: most thoughts have none, and then no line of theirs is looked at.
-
-        A search for one character takes a fiftieth of that for a fence.
-        """
-        ends = len(self._text)
-        return min(at if at >= 0 else ends for at in map(self._text.find, "`~"))
 
     @cached_property
     def _fences(self) -> Fences:
@@ -98,7 +87,7 @@ class Protection:
 
     def _code_end(self, at: int) -> int:
         """The end of the block or code span around that position; 0 where there is none."""
-        if at < self._first_mark or at >= len(self._marked):
+        if at >= len(self._marked):
             return 0
         return self._fences.block_end(at) or self._line_of(at).span_end(at)
 
