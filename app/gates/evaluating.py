@@ -42,7 +42,8 @@ async def keep_evaluating(
     while True:
         try:
             await note_damage(store)
-            await store.write(evaluate, Look(holder, disk_of(store), backup_ms))
+            kept_ms = None if store.place.server is not None else backup_ms  # a server is backed up by its own means
+            await store.write(evaluate, Look(holder, disk_of(store), kept_ms))
         except (Unavailable, ResourceExhausted) as error:
             on_trouble(str(error))
         await anyio.sleep(LOOK_EVERY_S)

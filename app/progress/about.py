@@ -35,6 +35,7 @@ async def about(store: Store) -> About:
     async with store.snapshot() as reads:
         facts = await reads.first(statements.store_facts())
         endpoints = await endpoints_in(reads, store.now_ms())
+        store_bytes = await store.size(reads)
     assert facts is not None
     disk = shutil.disk_usage(store.place.path.parent)
     return About(
@@ -45,8 +46,8 @@ async def about(store: Store) -> About:
         parser_version=facts.parser_version,
         sqlite_version=".".join(map(str, library.version())),
         sqlite_fixed=library.is_fixed(),
-        store_path=str(store.place.path),
-        store_bytes=store.place.size() - store.place.wal_size(),
+        store_path=store.place.shown,
+        store_bytes=store_bytes - store.place.wal_size(),
         wal_bytes=store.place.wal_size(),
         disk_free_bytes=disk.free,
         disk_bytes=disk.total,

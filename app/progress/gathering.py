@@ -44,6 +44,7 @@ class _Found:
     """The rows of one snapshot."""
 
     now_ms: int
+    store_bytes: int
     seq: int
     datasets: _Rows
     counters: _Rows
@@ -62,13 +63,13 @@ class _Found:
 async def overview(store: Store, name: str | None = None) -> Overview:
     """All datasets, or the one of that name, at this moment."""
     async with store.snapshot() as reads:
-        found = await _find(reads, store.now_ms())
+        found = await _find(reads, store, store.now_ms())
     return await _overview(store, found, name)
 
 
 async def read_overview(reads: Reads, store: Store, now_ms: int, name: str | None = None) -> Overview:
     """The same in a snapshot that is open."""
-    return await _overview(store, await _find(reads, now_ms), name)
+    return await _overview(store, await _find(reads, store, now_ms), name)
 
 
 async def _overview(store: Store, found: _Found, name: str | None) -> Overview:
@@ -90,8 +91,8 @@ async def _overview(store: Store, found: _Found, name: str | None) -> Overview:
     return Overview(
         as_of_ms=now_ms,
         seq=found.seq,
-        store_path=str(store.place.path),
-        store_bytes=store.place.size(),
+        store_path=store.place.shown,
+        store_bytes=found.store_bytes,
         datasets=datasets,
         total=total,
         pace=_pace_of_all(datasets, minutes, clock),
@@ -106,10 +107,11 @@ async def _overview(store: Store, found: _Found, name: str | None) -> Overview:
     )
 
 
-async def _find(reads: Reads, now_ms: int) -> _Found:
+async def _find(reads: Reads, store: Store, now_ms: int) -> _Found:
     since_ms = now_ms - HISTORY_MS
     return _Found(
         now_ms=now_ms,
+        store_bytes=await store.size(reads),
         seq=int(await reads.value(statements.seq())),
         datasets=await reads.rows(statements.datasets()),
         counters=await reads.rows(statements.counters()),
