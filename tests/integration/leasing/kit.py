@@ -25,6 +25,7 @@ from app.store.tables import DATASET, JOB, SAMPLE
 from app.store.transaction import Tx
 from tests.integration.store.kit import run
 from tests.support.filled import Clock, chat
+from tests.support.stores import db
 
 LEASE_MS = 600_000
 GOOD = chat("thought</think>answer")
@@ -156,7 +157,7 @@ class Room:
 async def open_room(path: Path, clock: Clock | None = None) -> AsyncIterator[Room]:
     """A new or an old store at `path`."""
     clock = clock or Clock()
-    async with open_store(str(path), create=True, now_ms=clock.now_ms) as store:
+    async with open_store(db(path), create=True, now_ms=clock.now_ms) as store:
         yield Room(store, clock)
 
 
