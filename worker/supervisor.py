@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from app.gates.evaluating import keep_evaluating
+from app.gates.evaluating import keep_evaluating, look_once
 from app.gates.telling import Herald
 from app.gates.webhook import Webhook
 from app.leasing import locks
@@ -184,6 +184,8 @@ async def _session(settings: WorkerSettings, tools: Tools) -> None:
             for watcher in watchers:
                 background.start_soon(watcher.run)
             await _work(feeder, tools)
+            if not tools.ending.given_up:
+                await look_once(*look)  # nobody may look after us, and what is over would stand for ever
             await _tell_the_last(herald, tools)
             background.cancel_scope.cancel()
         with suppress(*TROUBLE, OSError):  # what waits still is said at the end

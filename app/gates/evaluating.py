@@ -40,13 +40,20 @@ async def keep_evaluating(
 ) -> None:
     """Look every 15 seconds until cancelled, as long as nobody else does. A store that is busy is looked at later."""
     while True:
-        try:
-            await note_damage(store)
-            kept_ms = None if store.place.server is not None else backup_ms  # a server is backed up by its own means
-            await store.write(evaluate, Look(holder, disk_of(store), kept_ms))
-        except (Unavailable, ResourceExhausted) as error:
-            on_trouble(str(error))
+        await look_once(store, holder, on_trouble, backup_ms)
         await anyio.sleep(LOOK_EVERY_S)
+
+
+async def look_once(
+    store: Store, holder: str, on_trouble: Callable[[str], None], backup_ms: int | None = BACKUP_OLD_MS
+) -> None:
+    """One look, unless another holds the lease: it ends alarms whose reason is gone, and raises those that stand."""
+    kept_ms = None if store.place.server is not None else backup_ms  # a server is backed up by its own means
+    try:
+        await note_damage(store)
+        await store.write(evaluate, Look(holder, disk_of(store), kept_ms))
+    except (Unavailable, ResourceExhausted) as error:
+        on_trouble(str(error))
 
 
 def disk_of(store: Store) -> tuple[int, int]:

@@ -7,6 +7,7 @@ import pytest
 
 from app.store.codec import unpack
 from tests.acceptance.test_main_job import check_export, prompts
+from tests.integration.store import raw
 from tests.support.dashboard import dashboard
 from tests.support.product import Product, wait_for
 from tests.support.simulator import Simulator
@@ -43,6 +44,21 @@ def test_an_endpoint_that_goes_away_and_comes_back_burns_nothing(product: Produc
     assert product.count("failed") == 0
     product.check_invariants()
     check_export(product.export("flapping", "out.jsonl"), asked)
+
+
+def test_a_run_that_ends_leaves_no_alarm_whose_reason_is_gone(product: Product) -> None:
+    """Its last look is made at the end: nobody may look after it, and the server would be "down" for ever."""
+    product.import_prompts("well", prompts(8))
+    with Simulator("--latency", "fixed:1") as simulator:
+        with product.worker(simulator.url, "--until-empty", "--concurrency", "4") as running:
+            wait_for(lambda: product.count("done") >= 1, "the first answers")
+            raw.script(
+                product.db,
+                "INSERT INTO alarm (kind, subject, since_ms, last_ms, message)"
+                " VALUES ('endpoint_down', 'url http://gone/v1', 1, 1, 'http://gone/v1 is down')",
+            )
+            running.wait(0)
+    assert product.rows("SELECT state FROM alarm WHERE kind = 'endpoint_down'") == [("cleared",)]
 
 
 @pytest.mark.parametrize(
@@ -144,8 +160,8 @@ def _stored(product: Product) -> Iterator[tuple[str, bytes]]:
             for value in row:
                 if isinstance(value, str | bytes):
                     yield table, value.encode() if isinstance(value, str) else value
-    for codec, raw in product.rows("SELECT codec, raw FROM response"):
-        yield "response", unpack(codec, raw)
+    for codec, body in product.rows("SELECT codec, raw FROM response"):
+        yield "response", unpack(codec, body)
 
 
 def test_a_malformed_answer_that_never_heals_fails_after_its_tries(product: Product) -> None:
