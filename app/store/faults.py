@@ -4,8 +4,8 @@ from enum import StrEnum
 
 from sqlalchemy.exc import DBAPIError
 
-from app.store import sqlstates
 from app.model.errors import IntegrityFailure, ResourceExhausted, ThinkledgerError, Unavailable
+from app.store import sqlstates
 
 
 class Fault(StrEnum):

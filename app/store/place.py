@@ -6,8 +6,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.store.address import Address, address_of, is_address
 from app.model.errors import IntegrityFailure, NotFound, Refused, ResourceExhausted, UsageError
+from app.store.address import Address, address_of, is_address
 
 APPLICATION_ID = 0x54686C67  # "Thlg", at byte 68 of the file (sqlite.org/fileformat.html)
 _HEADER = b"SQLite format 3\x00"

@@ -1,9 +1,10 @@
-"""What an error of PostgreSQL means, by its SQLSTATE (postgresql.org/docs, appendix A). Kinds are those of faults.py."""
+"""What an error of PostgreSQL means, by its SQLSTATE (PostgreSQL's appendix A). Kinds are those of faults.py."""
 
 from app.model.errors import IntegrityFailure, ResourceExhausted, ThinkledgerError, Unavailable, UsageError
 
 UNREACHABLE = "08001"
 LOST = "08006"
+UNKNOWN = "22023"  # of a transaction: its number is yet to come, so a failover has lost it
 _AGAIN = frozenset({"40001", "40P01"})  # serialisation failure, deadlock: nothing was done, and the same may go through
 
 _BY_CLASS = {

@@ -151,14 +151,13 @@ async def _on_server(place: Place, **options: Any) -> AsyncIterator[Store]:
     address.need_driver()
     from app.store.postgres.opening import open_server
 
-    async with open_server(place, **options) as opened:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(opened.writer.run)
-            made = (place, opened.store_id, opened.epoch, opened.now_ms, opened.writer, opened.reader, NoWatch(place))
-            try:
-                yield Store(*made, _settle=opened.settle)
-            finally:
-                opened.writer.close()
+    async with open_server(place, **options) as opened, anyio.create_task_group() as tasks:
+        tasks.start_soon(opened.writer.run)
+        made = (place, opened.store_id, opened.epoch, opened.now_ms, opened.writer, opened.reader, NoWatch(place))
+        try:
+            yield Store(*made, _settle=opened.settle)
+        finally:
+            opened.writer.close()
 
 
 async def _prepare(

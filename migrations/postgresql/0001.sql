@@ -168,7 +168,8 @@ DECLARE mine BIGINT := my_slot(); BEGIN
     INSERT INTO counter_slot (dataset_id, metric, n, slot) SELECT dataset_id, metric, sum(n), mine FROM (
     SELECT dataset_id, 'state:' || state AS metric, sign AS n FROM moved
     UNION ALL SELECT dataset_id, CASE WHEN state = 'failed' THEN 'failed:' || cause
-        WHEN expected = 1 THEN 'expected:' || verdict ELSE 'unexpected:' || verdict END, sign FROM moved WHERE state IN ('done', 'failed')
+        WHEN expected = 1 THEN 'expected:' || verdict ELSE 'unexpected:' || verdict END, sign FROM moved
+        WHERE state IN ('done', 'failed')
     UNION ALL SELECT dataset_id, 'tokens', sign * completion_tokens FROM moved
         WHERE state = 'done' AND completion_tokens > 0
     UNION ALL SELECT dataset_id, 'flag:' || flag, sign FROM moved, json_array_elements_text(loss_flags::json) AS flag
@@ -194,7 +195,8 @@ DECLARE mine BIGINT := my_slot(); BEGIN
     INSERT INTO counter_slot (dataset_id, metric, n, slot) SELECT dataset_id, metric, sum(n), mine FROM (
     SELECT dataset_id, 'state:' || state AS metric, sign AS n FROM moved
     UNION ALL SELECT dataset_id, CASE WHEN state = 'failed' THEN 'failed:' || cause
-        WHEN expected = 1 THEN 'expected:' || verdict ELSE 'unexpected:' || verdict END, sign FROM moved WHERE state IN ('done', 'failed')
+        WHEN expected = 1 THEN 'expected:' || verdict ELSE 'unexpected:' || verdict END, sign FROM moved
+        WHERE state IN ('done', 'failed')
     UNION ALL SELECT dataset_id, 'tokens', sign * completion_tokens FROM moved
         WHERE state = 'done' AND completion_tokens > 0
     UNION ALL SELECT dataset_id, 'flag:' || flag, sign FROM moved, json_array_elements_text(loss_flags::json) AS flag
@@ -220,7 +222,8 @@ DECLARE mine BIGINT := my_slot(); BEGIN
     INSERT INTO counter_slot (dataset_id, metric, n, slot) SELECT dataset_id, metric, sum(n), mine FROM (
     SELECT dataset_id, 'state:' || state AS metric, sign AS n FROM moved
     UNION ALL SELECT dataset_id, CASE WHEN state = 'failed' THEN 'failed:' || cause
-        WHEN expected = 1 THEN 'expected:' || verdict ELSE 'unexpected:' || verdict END, sign FROM moved WHERE state IN ('done', 'failed')
+        WHEN expected = 1 THEN 'expected:' || verdict ELSE 'unexpected:' || verdict END, sign FROM moved
+        WHERE state IN ('done', 'failed')
     UNION ALL SELECT dataset_id, 'tokens', sign * completion_tokens FROM moved
         WHERE state = 'done' AND completion_tokens > 0
     UNION ALL SELECT dataset_id, 'flag:' || flag, sign FROM moved, json_array_elements_text(loss_flags::json) AS flag

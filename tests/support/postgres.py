@@ -28,7 +28,8 @@ OWNER = "thinkledger"
 REQUIRED = "POSTGRES_TESTS_REQUIRED"
 _QUICK = {  # what a test may lose with the machine
     "fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "64MB", "jit": "off",
-    "max_connections": "150", "unix_socket_directories": "", "listen_addresses": "127.0.0.1", "deadlock_timeout": "200ms",
+    "max_connections": "150", "unix_socket_directories": "", "listen_addresses": "127.0.0.1",
+    "deadlock_timeout": "200ms",
 }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def kind() -> str:
 @contextmanager
 def stores_on(kind: str) -> Iterator[None]:
     """Let every store be of that kind."""
-    global _kind  # noqa: PLW0603 - the one place that says it
+    global _kind
     before, _kind = _kind, kind
     try:
         if kind == "postgresql":

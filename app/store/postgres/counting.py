@@ -1,8 +1,8 @@
-"""What PostgreSQL does by itself: the sums that SQLite keeps by triggers, kept so that hosts do not wait for each other.
+"""What PostgreSQL does by itself: the sums that SQLite keeps by triggers, kept so that no host waits for another.
 
-A sum lies in several rows, one a slot. A transaction takes a slot that no other one has (an advisory lock that ends with
-it), so no two ever change one row; what the stations read under the table's name is a view that adds the slots up. The
-triggers are those of a statement: they see all of its rows at once, and what a batch comes to is one row a sum.
+A sum lies in several rows, one a slot. A transaction takes a slot that no other one has (an advisory lock that ends
+with it), so no two ever change one row; what the stations read under the table's name is a view that adds the slots up.
+The triggers are those of a statement: they see all of its rows at once, and what a batch comes to is one row a sum.
 """
 
 from dataclasses import dataclass
@@ -47,15 +47,18 @@ def _slotted(one: Summed) -> tuple[str, ...]:
         f"ALTER TABLE {part} SET (fillfactor = 50)",  # its rows are changed again and again: there is room beside each
         f"CREATE VIEW {one.table} AS SELECT {key}, {sums} FROM {part} GROUP BY {key}",
         _function(f"{one.table}_forget", f"DELETE FROM {part} WHERE {same}; RETURN OLD;"),
-        f"CREATE TRIGGER {one.table}_forget INSTEAD OF DELETE ON {one.table}"
-        f" FOR EACH ROW EXECUTE FUNCTION {one.table}_forget()",
+        (
+            f"CREATE TRIGGER {one.table}_forget INSTEAD OF DELETE ON {one.table} FOR EACH ROW"
+            f" EXECUTE FUNCTION {one.table}_forget()"
+        ),
     )
 
 
 def _function(name: str, body: str, declare: str = "", returns: str = "trigger") -> str:
     head = name if "(" in name else f"{name}()"
     means = "#variable_conflict use_column"  # plpgsql has a variable `found` of its own
-    return f"CREATE FUNCTION {head} RETURNS {returns} LANGUAGE plpgsql AS $body$\n{means}\n{declare} BEGIN {body} END $body$"
+    inside = f"{means}\n{declare} BEGIN {body} END"
+    return f"CREATE FUNCTION {head} RETURNS {returns} LANGUAGE plpgsql AS $body$\n{inside} $body$"
 
 
 _MY_SLOT = _function(
@@ -137,7 +140,8 @@ def _add(table: str, rows: str) -> str:
     some = " OR ".join(f"sum({name}) <> 0" for name in one.sums)
     more = ", ".join(f"{name} = {table}_slot.{name} + excluded.{name}" for name in one.sums)
     return (
-        f"INSERT INTO {table}_slot ({key}, {', '.join(one.sums)}, slot) SELECT {key}, {sums}, mine FROM ({rows}) AS rows"
+        f"INSERT INTO {table}_slot ({key}, {', '.join(one.sums)}, slot)"
+        f" SELECT {key}, {sums}, mine FROM ({rows}) AS rows"
         f" GROUP BY {key} HAVING {some} ON CONFLICT ({key}, slot) DO UPDATE SET {more}"
     )
 
@@ -148,7 +152,8 @@ _IS_CAPTURED = CAPTURED.format(row="moved")
 _COUNTERS = f"""
     SELECT dataset_id, 'state:' || state AS metric, sign AS n FROM moved
     UNION ALL SELECT dataset_id, CASE WHEN state = 'failed' THEN 'failed:' || cause
-        WHEN expected = 1 THEN 'expected:' || verdict ELSE 'unexpected:' || verdict END, sign FROM moved WHERE {_FINISHED}
+        WHEN expected = 1 THEN 'expected:' || verdict ELSE 'unexpected:' || verdict END, sign FROM moved
+        WHERE {_FINISHED}
     UNION ALL SELECT dataset_id, 'tokens', sign * completion_tokens FROM moved
         WHERE state = 'done' AND completion_tokens > 0
     UNION ALL SELECT dataset_id, 'flag:' || flag, sign FROM moved, json_array_elements_text(loss_flags::json) AS flag
@@ -222,8 +227,10 @@ def _trigger(table: str, event: str, body: str) -> tuple[str, str]:
     name = f"{table}_{event.lower()}"
     return (
         _function(f"{name}_counts", body, "DECLARE mine BIGINT := my_slot();"),
-        f"CREATE TRIGGER {name} AFTER {event} ON {table} REFERENCING {_SEES[event]}"
-        f" FOR EACH STATEMENT EXECUTE FUNCTION {name}_counts()",
+        (
+            f"CREATE TRIGGER {name} AFTER {event} ON {table} REFERENCING {_SEES[event]}"
+            f" FOR EACH STATEMENT EXECUTE FUNCTION {name}_counts()"
+        ),
     )
 
 

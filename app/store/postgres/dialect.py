@@ -1,12 +1,12 @@
 """The stations' statements in PostgreSQL's words.
 
 They are written once, and SQLite is what they were measured on. Where PostgreSQL says a thing differently the compiler
-says it so, and where it keeps a value differently the type does: integers have 8 bytes, texts are compared byte by byte,
-and a text may hold NUL, which PostgreSQL refuses.
+says it so, and where it keeps a value differently the type does: integers have 8 bytes, texts are compared byte by
+byte, and a text may hold NUL, which PostgreSQL refuses.
 """
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import Integer, Select, String, types
 from sqlalchemy.dialects.postgresql.asyncpg import AsyncpgString, PGCompiler_asyncpg, PGDialect_asyncpg
@@ -89,8 +89,8 @@ class _Compiler(PGCompiler_asyncpg):
     def visit_avg_func(self, fn: Any, **kw: Any) -> str:
         return f"CAST(avg{self.function_argspec(fn, **kw)} AS DOUBLE PRECISION)"
 
-    def visit_in_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
-        """A selection of rows that takes them is made once, whatever the plan: so that it takes no more than it says."""
+    def visit_in_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:  # noqa: ARG002
+        """A selection of rows that takes them is made once, whatever the plan: it takes no more than it says."""
         chosen = binary.right.element if hasattr(binary.right, "element") else binary.right
         if isinstance(chosen, Select) and chosen._for_update_arg is not None:  # noqa: SLF001
             return f"{self.process(binary.left, **kw)} = ANY (ARRAY{self.process(binary.right, **kw)})"
@@ -131,4 +131,4 @@ class Dialect(PGDialect_asyncpg):
     statement_compiler = _Compiler
     type_compiler_cls = _TypeCompiler
     ddl_compiler = _DDLCompiler
-    colspecs = {**PGDialect_asyncpg.colspecs, types.String: _Text, Rows: _Rows}
+    colspecs: ClassVar[dict[Any, Any]] = {**PGDialect_asyncpg.colspecs, types.String: _Text, Rows: _Rows}

@@ -91,12 +91,14 @@ async def _prepare(
                 "Make it a store again with `SELECT adopt_dump()` in psql, while no worker runs on it."
             )
         row = (await connection.execute(select(META.c.store_id, META.c.epoch))).one()
-        server_ms = await connection.execute(text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"))
+        server_ms = await connection.execute(
+            text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)")
+        )
         return str(row.store_id), int(row.epoch), int(server_ms.scalar_one())
 
 
-def _make_or_check(connection: Connection, address: Address, now_ms: int, create: bool) -> None:  # noqa: FBT001
-    """Under a lock of its own, so of several processes that start at once one makes the schema and the others find it."""
+def _make_or_check(connection: Connection, address: Address, now_ms: int, create: bool) -> None:
+    """Under a lock of its own: of several processes that start at once one makes the schema and the others find it."""
     (version,) = connection.exec_driver_sql("SELECT current_setting('server_version_num')::int / 10000").one()
     if version < OLDEST:
         raise UsageError(f"{address.shown} is PostgreSQL {version}; the store needs {OLDEST} or newer.")

@@ -16,7 +16,7 @@ from sqlalchemy.sql.base import Executable
 
 from app.store.beside import beside, may_be_beside
 from app.store.postgres.clock import ServerClock
-from app.store.sqlstates import may_go_through
+from app.store.sqlstates import UNKNOWN, may_go_through
 from app.store.transaction import Params, Tx
 from app.store.writer import Request, Writer, by_operation
 
@@ -50,7 +50,9 @@ class ServerWriter(Writer):
     ) -> None:
         super().__init__(engine.sync_engine, now_ms, **options)
         self._server, self._clock, self._patience = engine, clock, f"{patience_ms}ms"
-        self._doubt: tuple[Sequence[Request], int] | None = None  # a group whose COMMIT was not answered, and its number
+        self._doubt: tuple[Sequence[Request], int] | None = (
+            None  # a group whose COMMIT was not answered, and its number
+        )
 
     async def _transaction(self, group: Sequence[Request]) -> None:
         for tried in count(1):
@@ -89,8 +91,13 @@ class ServerWriter(Writer):
     async def _is_committed(self, number: int) -> bool:
         """What became of a transaction whose COMMIT was not answered; waits while it is under way."""
         while True:
-            async with self._server.connect() as connection:
-                status = (await connection.execute(_OUTCOME, {"number": str(number)})).scalar_one()
+            try:
+                async with self._server.connect() as connection:
+                    status = (await connection.execute(_OUTCOME, {"number": str(number)})).scalar_one()
+            except DBAPIError as error:
+                if getattr(error.orig, "sqlstate", None) == UNKNOWN:
+                    return False
+                raise
             if status != "in progress":
                 return bool(status == "committed")
             await anyio.sleep(_LOOK_S)
