@@ -148,7 +148,7 @@ class Room:
         rows = await self.all(
             "SELECT attempt, CASE WHEN id IN (SELECT response_id FROM unread) THEN 'unread'"
             " WHEN superseded_seq IS NOT NULL THEN 'superseded' WHEN accepted_seq IS NOT NULL THEN 'accepted'"
-            f" WHEN late THEN 'late' ELSE 'kept' END FROM response WHERE job_id = {int(job)}"
+            f" WHEN late = 1 THEN 'late' ELSE 'kept' END FROM response WHERE job_id = {int(job)}"
         )
         return dict(rows)  # type: ignore[arg-type]
 
