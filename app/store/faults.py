@@ -1,6 +1,7 @@
 """What a database error means for the work that met it."""
 
 from enum import StrEnum
+from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
@@ -59,7 +60,7 @@ def _classify(name: str, error: BaseException) -> Fault:
 
 def _sqlstate(error: BaseException) -> str | None:
     """The SQLSTATE of an error of PostgreSQL; None for one of SQLite."""
-    orig = getattr(error, "orig", None)
+    orig: Any = getattr(error, "orig", None)
     if not hasattr(orig, "sqlstate"):
         return None
     lost = sqlstates.LOST if getattr(error, "connection_invalidated", False) else ""

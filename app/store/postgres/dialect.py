@@ -6,7 +6,7 @@ byte, and a text may hold NUL, which PostgreSQL refuses.
 """
 
 import re
-from typing import Any, ClassVar
+from typing import Any
 
 from sqlalchemy import Integer, Select, String, types
 from sqlalchemy.dialects.postgresql.asyncpg import AsyncpgString, PGCompiler_asyncpg, PGDialect_asyncpg
@@ -59,7 +59,7 @@ class _Compiler(PGCompiler_asyncpg):
         """The clause is that of SQLite's insert, which has the same words and no named constraint."""
         if not hasattr(clause, "constraint_target"):
             clause.constraint_target = None
-        text: str = super()._on_conflict_target(clause, **kw)
+        text: str = super()._on_conflict_target(clause, **kw)  # type: ignore[no-untyped-call]
         return text
 
     def visit_json_each_func(self, fn: Any, **kw: Any) -> str:
@@ -100,7 +100,7 @@ class _Compiler(PGCompiler_asyncpg):
     def visit_custom_op_binary(self, element: Any, operator: Any, **kw: Any) -> str:
         if operator.opstring == "<<":  # PostgreSQL shifts by a 4-byte integer
             return f"({self.process(element.left, **kw)} << CAST({self.process(element.right, **kw)} AS INT4))"
-        text: str = super().visit_custom_op_binary(element, operator, **kw)
+        text: str = super().visit_custom_op_binary(element, operator, **kw)  # type: ignore[no-untyped-call]
         return text
 
 
@@ -114,7 +114,7 @@ class _TypeCompiler(PGTypeCompiler):
 
 class _DDLCompiler(PGDDLCompiler):
     def get_column_specification(self, column: Any, **kw: Any) -> str:
-        text: str = super().get_column_specification(column, **kw)
+        text: str = super().get_column_specification(column, **kw)  # type: ignore[no-untyped-call]
         name = self.preparer.format_column(column)
         if text.startswith(f"{name} SERIAL"):
             return text.replace(f"{name} SERIAL", f"{name} BIGSERIAL", 1)
@@ -131,4 +131,4 @@ class Dialect(PGDialect_asyncpg):
     statement_compiler = _Compiler
     type_compiler_cls = _TypeCompiler
     ddl_compiler = _DDLCompiler
-    colspecs: ClassVar[dict[Any, Any]] = {**PGDialect_asyncpg.colspecs, types.String: _Text, Rows: _Rows}
+    colspecs = {**PGDialect_asyncpg.colspecs, types.String: _Text, Rows: _Rows}  # noqa: RUF012 - the base's is none
