@@ -7,7 +7,7 @@ DRILL_MINUTES ?= 3
 RUN_STAMP := $(VENV)/.ready-run
 DEV_STAMP := $(VENV)/.ready-dev
 
-.PHONY: help setup demo test lint format bench drill drill-short drill-long screenshots references clean
+.PHONY: help setup demo test lint format bench drill drill-short drill-long screenshots references audit clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -52,6 +52,9 @@ drill-short: $(DEV_STAMP) ## Five minutes of it; with every change a part of tha
 
 drill-long: $(DEV_STAMP) ## The rest: hours of it
 	$(BIN)/python -m tests.drill --size long
+
+audit: $(DEV_STAMP) ## List the versions that run with us, and ask pip-audit about them where it can
+	$(BIN)/python -m tests.audit
 
 references: $(DEV_STAMP) ## Make the reference pages that come from the code anew
 	$(BIN)/python -m tests.rules.references

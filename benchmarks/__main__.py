@@ -55,11 +55,12 @@ def _one_of_these(argv: Sequence[str]) -> int:
     of_pages.add_argument(
         "--seconds", type=float, default=30, help="how long, with tabs and without (default: %(default)s)"
     )
+    of_pages.add_argument("--folder", type=Path, help="where the store is filled and kept, or was before")
     chosen = said.parse_args(argv)
     if chosen.which == "parser":
         parser.measure()
     else:
-        pages.measure(chosen.jobs, chosen.tabs, chosen.seconds)
+        pages.measure(chosen.jobs, chosen.tabs, chosen.seconds, chosen.folder)
     return 0
 
 

@@ -49,7 +49,7 @@ async def _ours(db: Path, jobs: int) -> Spent:
                 longest.append(max(holds))
             written = wal.bytes() - before
         async with at.store.snapshot() as reads:
-            stored = await reads.value(_text("SELECT sum(length(raw)) FROM response"))
+            stored = await reads.value(_text("SELECT sum(length(raw)) FROM body"))
             stored += await reads.value(
                 _text("SELECT sum(octet_length(reasoning) + octet_length(content)) FROM reading")
             )

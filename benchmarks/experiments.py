@@ -22,6 +22,7 @@ NAMES = {
     "J": "event_loop",
     "B": "occupancy",
     "P": "hostile_bodies",
+    "S": "scrapes",
 }
 
 

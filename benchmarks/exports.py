@@ -73,9 +73,10 @@ def raw_in(db: str, file: str) -> Spent:
     decode = msgspec.json.Decoder(_Body).decode
     with Meter() as meter, Path(file).open("wb") as out:
         for sample_id, messages, codec, raw, reasoning, content, finish_reason in connection.execute(
-            "SELECT job.sample_id, sample.messages, response.codec, response.raw, reading.reasoning, reading.content,"
+            "SELECT job.sample_id, sample.messages, body.codec, body.raw, reading.reasoning, reading.content,"
             " reading.finish_reason FROM job JOIN sample ON sample.id = job.sample_ref"
-            " JOIN response ON response.job_id = job.id JOIN reading ON reading.response_id = response.id"
+            " JOIN response ON response.job_id = job.id JOIN body ON body.response_id = response.id"
+            " JOIN reading ON reading.response_id = response.id"
             " WHERE job.dataset_id = 1 ORDER BY job.ordinal"
         ):
             body = decode(unzip(raw) if codec == "zstd" else raw)

@@ -1,12 +1,18 @@
 """What the dashboard's pages take beside a busy worker, and what open tabs cost that worker."""
 
+import http.client
+import random
+import re
 import statistics
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event, Thread
+from threading import Barrier, Event, Thread
 
+from benchmarks.measuring import cpu_s_of
 from tests.support.dashboard import Dashboard, dashboard
 from tests.support.product import Product, wait_for
 from tests.support.simulator import Simulator
@@ -14,84 +20,133 @@ from tests.support.simulator import Simulator
 SLOTS = 32
 LATENCY = "fixed:0.8"  # 40 answers a second: worker and simulator need less than half of two cores
 EVERY_S = 2.0  # the shortest choice of the page
+JITTER = 0.2  # as the script spreads its polls
 WARM_S = 15.0
+BURSTS = 20  # times that all tabs ask at one instant, which they do by chance alone
+PAGES = (
+    ("Overview", "/"),
+    ("Dataset", "/datasets/data"),
+    ("sample list", "/datasets/data/samples?state=done"),
+    ("Sample", "/datasets/data/samples/s1"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """One answer: from its request to its last byte, and of that what the server says that it took there."""
+
+    client_ms: float
+    server_ms: float
 
 
 @dataclass
 class Tab:
-    """A page that polls itself as the script does, with its ETag."""
+    """A page that polls itself as the script does, with its ETag, over a connection that is kept."""
 
     name: str
     path: str
-    taken_ms: list[float] = field(default_factory=list)
+    took: list[Took] = field(default_factory=list)
     unchanged: int = 0
     tag: str = ""
 
-    def poll(self, shown: Dashboard) -> None:
+    def poll(self, connection: http.client.HTTPConnection) -> None:
         """Ask once more, and note how long the answer took to be whole."""
-        connection = shown.connection()
         headers = {"X-Live": "1"} | ({"If-None-Match": self.tag} if self.tag else {})
         begun = time.monotonic()
         connection.request("GET", self.path, headers=headers)
         answer = connection.getresponse()
         answer.read()
-        self.taken_ms.append((time.monotonic() - begun) * 1000)
-        connection.close()
+        client_ms = (time.monotonic() - begun) * 1000
         if answer.status not in (200, 304):
             raise AssertionError(f"{self.path}: {answer.status}")
+        said = re.fullmatch(r"app;dur=([0-9.]+)", answer.getheader("Server-Timing") or "")
+        assert said is not None
+        self.took.append(Took(client_ms, float(said[1])))
         self.unchanged += answer.status == 304
         self.tag = answer.getheader("ETag") or ""
 
 
-def measure(jobs: int, tabs: int, seconds: float) -> None:
-    """Print the time of each page, and the worker's answers a second with and without tabs."""
-    with tempfile.TemporaryDirectory() as folder:
-        product = Product(Path(folder))
-        begun = time.monotonic()
-        _fill(product, jobs)
-        print(f"{jobs:,} jobs imported in {time.monotonic() - begun:.0f} s, {product.db.stat().st_size >> 20:,} MiB")
+def measure(jobs: int, tabs: int, seconds: float, folder: Path | None = None) -> None:
+    """Print the time of each page, and the worker's answers a second with and without tabs.
+
+    The store of an earlier measurement in `folder` is used as it stands; without a folder it is thrown away.
+    """
+    with tempfile.TemporaryDirectory() as passing:
+        product = _filled(Path(passing) if folder is None else folder, jobs)
         with (
             Simulator("--latency", LATENCY) as simulator,
             product.worker(simulator.url, "--concurrency", str(SLOTS)),
             dashboard(product.folder, "--no-auth", db=str(product.db)) as shown,
         ):
-            wait_for(lambda: product.count("done") > SLOTS, "answers come")
+            wait_for(lambda: simulator.stats()["answers"] > SLOTS, "answers come")
             time.sleep(WARM_S)
             before = _rate(simulator, seconds)
-            open_tabs = _tabs(tabs)
-            over = Event()
-            threads = [Thread(target=_keep_open, args=(tab, shown, over)) for tab in open_tabs]
-            for thread in threads:
-                thread.start()
-            beside = _rate(simulator, seconds)
-            over.set()
-            for thread in threads:
-                thread.join()
+            spread, spent_s = _tabs(tabs), cpu_s_of(shown.process.pid)
+            with _each(spread, lambda tab, over: _keep_open(tab, shown, over)):
+                beside = _rate(simulator, seconds)
+            spent_s = cpu_s_of(shown.process.pid) - spent_s
             after = _rate(simulator, seconds)
-        _print(open_tabs, before, beside, after)
+            at_once = _tabs(tabs)
+            together = Barrier(tabs)
+            with _each(at_once, lambda tab, _over: _burst(tab, shown, together)):
+                pass
+        _print(f"{tabs} tabs, each every {EVERY_S:.0f} s, {JITTER:.0%} jitter", spread)
+        _print(f"{tabs} tabs at one instant, {BURSTS} times", at_once)
+        polls = sum(len(tab.took) for tab in spread)
+        print(f"the server: {spent_s / polls * 1000:.1f} ms of CPU a poll, {spent_s / seconds:.1%} of a core")
+        alone = (before + after) / 2
+        print(f"the worker: {alone:.2f} answers/s alone, {beside:.2f} beside {tabs} tabs: {beside / alone:.1%}")
 
 
-def _fill(product: Product, jobs: int) -> None:
-    file = product.folder / "prompts.jsonl"
-    with file.open("w", encoding="utf-8") as out:
-        out.writelines(f'{{"sample_id":"s{number}","prompt":"what is {number}?"}}\n' for number in range(jobs))
-    product.run("import", "data", str(file))
-    file.unlink()
+def _filled(folder: Path, jobs: int) -> Product:
+    folder.mkdir(parents=True, exist_ok=True)
+    product = Product(folder.resolve())
+    if not product.db.exists():
+        begun = time.monotonic()
+        file = product.folder / "prompts.jsonl"
+        with file.open("w", encoding="utf-8") as out:
+            out.writelines(f'{{"sample_id":"s{number}","prompt":"what is {number}?"}}\n' for number in range(jobs))
+        product.run("import", "data", str(file))
+        file.unlink()
+        print(f"{jobs:,} jobs imported in {time.monotonic() - begun:.0f} s, {product.db.stat().st_size >> 20:,} MiB")
+    return product
 
 
 def _tabs(count: int) -> list[Tab]:
-    kinds = [
-        ("Overview", "/"),
-        ("Dataset", "/datasets/data"),
-        ("sample list", "/datasets/data/samples?state=done"),
-        ("Sample", "/datasets/data/samples/s1"),
-    ]
-    return [Tab(*kinds[number % len(kinds)]) for number in range(count)]
+    return [Tab(*PAGES[number % len(PAGES)]) for number in range(count)]
+
+
+@contextmanager
+def _each(tabs: Sequence[Tab], work: Callable[[Tab, Event], None]) -> Iterator[None]:
+    """Every tab at work, in a thread of its own, until the block ends."""
+    over = Event()
+    threads = [Thread(target=work, args=(tab, over)) for tab in tabs]
+    for thread in threads:
+        thread.start()
+    yield
+    over.set()
+    for thread in threads:
+        thread.join()
 
 
 def _keep_open(tab: Tab, shown: Dashboard, over: Event) -> None:
-    while not over.wait(EVERY_S):
-        tab.poll(shown)
+    """Opened at some moment, and then as the script polls: anew some time after the last answer came."""
+    connection = shown.connection()
+    wait_s = random.uniform(0, EVERY_S)  # noqa: S311 - no secret
+    while not over.wait(wait_s):
+        tab.poll(connection)
+        wait_s = EVERY_S * random.uniform(1 - JITTER / 2, 1 + JITTER / 2)  # noqa: S311 - no secret
+    connection.close()
+
+
+def _burst(tab: Tab, shown: Dashboard, together: Barrier) -> None:
+    for _ in range(BURSTS):
+        connection = shown.connection()
+        connection.connect()
+        together.wait()
+        tab.poll(connection)
+        connection.close()
+        time.sleep(EVERY_S)
 
 
 def _rate(simulator: Simulator, seconds: float) -> float:
@@ -101,11 +156,15 @@ def _rate(simulator: Simulator, seconds: float) -> float:
     return float((simulator.stats()["answers"] - answers) / (time.monotonic() - since))
 
 
-def _print(tabs: list[Tab], before: float, beside: float, after: float) -> None:
-    for name in dict.fromkeys(tab.name for tab in tabs):
-        taken = [ms for tab in tabs if tab.name == name for ms in tab.taken_ms]
+def _print(what: str, tabs: Sequence[Tab]) -> None:
+    print(f"{what}:")
+    for name, _ in PAGES:
+        took = [one for tab in tabs if tab.name == name for one in tab.took]
         of_name = sum(tab.unchanged for tab in tabs if tab.name == name)
-        p50, p95 = statistics.median(taken), statistics.quantiles(taken, n=20)[-1]
-        print(f"{name:12} {len(taken):6,} times ({of_name:,} unchanged)  p50 {p50:6.1f} ms  p95 {p95:6.1f} ms")
-    alone = (before + after) / 2
-    print(f"the worker: {alone:.2f} answers/s alone, {beside:.2f} beside {len(tabs)} tabs: {beside / alone:.1%}")
+        server, client = _spread([one.server_ms for one in took]), _spread([one.client_ms for one in took])
+        print(f"  {name:12} {len(took):6,} times ({of_name:,} unchanged)  server {server}  client {client}")
+
+
+def _spread(taken_ms: Sequence[float]) -> str:
+    p50, p95 = statistics.median(taken_ms), statistics.quantiles(taken_ms, n=20)[-1]
+    return f"p50 {p50:6.1f} p95 {p95:6.1f} most {max(taken_ms):6.1f} ms"

@@ -54,7 +54,7 @@ def raw_in(db: str) -> Spent:
     connection = sqlite3.connect(f"file:{db}?mode=ro", uri=True)
     unzip = zstandard.ZstdDecompressor().decompress
     with Meter() as meter:
-        for codec, raw in connection.execute("SELECT codec, raw FROM response"):
+        for codec, raw in connection.execute("SELECT codec, raw FROM body"):
             msgspec.json.decode(unzip(raw) if codec == "zstd" else raw)
     connection.close()
     return meter.spent()

@@ -8,13 +8,17 @@ from benchmarks.library import sqlite3
 
 
 class Wal:
-    """While it is open, an old snapshot keeps the WAL from being begun anew: its size only grows."""
+    """While it is open, the WAL grows by all that is written: an old snapshot keeps it from being begun anew.
+
+    It begins empty: into the file of a WAL that was begun anew before, the first megabytes would go without a growth.
+    """
 
     def __init__(self, db: Path) -> None:
         self._db = db
 
     def __enter__(self) -> Self:
         self._connection = sqlite3.connect(self._db, isolation_level=None)
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         self._connection.execute("BEGIN")
         self._connection.execute("SELECT seq FROM meta").fetchall()
         return self

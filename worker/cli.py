@@ -16,7 +16,7 @@ from typer.utils import get_params_from_function
 
 from app.model.errors import ThinkledgerError
 from app.model.exits import Exit
-from worker import cli_context, cli_settings
+from worker import cli_context, cli_settings, examples
 from worker.cli_context import DEFAULT_DB, Globals
 from worker.commands.completion import VARIABLE
 
@@ -107,6 +107,7 @@ def build() -> click.Group:
         _explain_arguments(command)
         if isinstance(command, TyperGroup):
             command.suggest_commands = not CLICK_SUGGESTS
+    examples.show_in_help(group)
     return group
 
 

@@ -7,7 +7,7 @@ from sqlalchemy import Integer, Select, Text, and_, bindparam, exists, func, lit
 
 from app.model.states import JobState
 from app.store.batch import batch_rows
-from app.store.tables import COUNTER, DATASET, ENDPOINT, JOB, META, READING, RESPONSE, SAMPLE, SOURCE, TOKEN_IDS
+from app.store.tables import BODY, COUNTER, DATASET, ENDPOINT, JOB, META, READING, RESPONSE, SAMPLE, SOURCE, TOKEN_IDS
 
 _DATASET = bindparam("dataset", type_=Integer())
 _SEQ = bindparam("as_of_seq", type_=Integer())
@@ -112,12 +112,13 @@ def answers() -> Select[Any]:
             RESPONSE.c.id, RESPONSE.c.turn, RESPONSE.c.endpoint_id, RESPONSE.c.form, RESPONSE.c.expected,
             RESPONSE.c.profile, RESPONSE.c.raw_text_sent, RESPONSE.c.http_status, RESPONSE.c.content_type,
             RESPONSE.c.request_id, RESPONSE.c.request, RESPONSE.c.request_sha256, RESPONSE.c.requested_ms,
-            RESPONSE.c.received_ms, RESPONSE.c.raw_sha256, RESPONSE.c.codec, RESPONSE.c.raw, READING.c.flags,
+            RESPONSE.c.received_ms, RESPONSE.c.raw_sha256, BODY.c.codec, BODY.c.raw, READING.c.flags,
             READING.c.loss_flags,
             READING.c.parser_version, READING.c.verdict, READING.c.text_form, READING.c.reasoning, READING.c.content,
             READING.c.tool_calls, READING.c.finish_reason, READING.c.parts,
         )
         .join(RESPONSE, stood)
+        .join(BODY, BODY.c.response_id == RESPONSE.c.id)
         .join(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == newest))
         .join(SAMPLE, SAMPLE.c.id == JOB.c.sample_ref)
         .where(

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -33,6 +34,7 @@ class Look:
     holder: str
     disk: tuple[int, int]
     backup_ms: int | None = BACKUP_OLD_MS  # how long answers may be in no backup; None: for ever
+    workers: Path | None = None  # the folder of their locks
 
 
 async def keep_evaluating(
@@ -51,7 +53,7 @@ async def look_once(
     kept_ms = None if store.place.server is not None else backup_ms  # a server is backed up by its own means
     try:
         await note_damage(store)
-        await store.write(evaluate, Look(holder, disk_of(store), kept_ms))
+        await store.write(evaluate, Look(holder, disk_of(store), kept_ms, store.place.workers))
     except (Unavailable, ResourceExhausted) as error:
         on_trouble(str(error))
 
@@ -75,7 +77,7 @@ async def _evaluate(tx: Tx, look: Look) -> bool:
         (AlarmKind.STALLED, await _stalled(tx)),
         (AlarmKind.WORKER_DEAD, await _dead(tx)),
         (AlarmKind.DISK_LOW, _disk(look)),
-        (AlarmKind.ENDPOINT_DOWN, await _down(tx)),
+        (AlarmKind.ENDPOINT_DOWN, await _down(tx, look.workers)),
         (AlarmKind.BACKUP_OLD, await _backup(tx, look.backup_ms)),
         (AlarmKind.INTEGRITY, [*await _mismatches(tx), *await unsound(tx)]),
         (AlarmKind.TEXT_SHORT, await _lost(tx, AlarmKind.TEXT_SHORT, LossFlag.TEXT_SHORT)),
@@ -122,8 +124,8 @@ def _disk(look: Look) -> list[Alarm]:
     return [] if message is None else [Alarm(AlarmKind.DISK_LOW, message)]
 
 
-async def _down(tx: Tx) -> list[Alarm]:
-    found = await endpoints_in(tx, tx.now_ms)
+async def _down(tx: Tx, workers: Path | None) -> list[Alarm]:
+    found = await endpoints_in(tx, tx.now_ms, workers)
     return [
         Alarm(
             AlarmKind.ENDPOINT_DOWN,

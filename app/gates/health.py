@@ -4,9 +4,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from app.gates import statements_timed as statements
+from app.leasing import locks
 from app.model.ids import EndpointId, WorkerId
 from app.store.beside import beside_others
 from app.store.transaction import Reads, Tx
@@ -80,11 +82,16 @@ class Endpoints:
         return tuple(one for one in self.asked if one.reach is not Reach.UP)
 
 
-async def endpoints_in(reads: Reads, now_ms: int) -> Endpoints:
-    """What the workers that are heard of say. A silent one says nothing, and neither does one that has ended."""
+async def endpoints_in(reads: Reads, now_ms: int, workers: Path | None) -> Endpoints:
+    """What the workers that are heard of say. A silent one says nothing, and neither does one that has ended.
+
+    `workers` is the folder of their locks: one that was killed is known by its own at once, and else by its silence.
+    """
+    heard = [row for row in await reads.rows(statements.health()) if now_ms - row.heartbeat_ms <= row.ttl_ms]
+    gone = frozenset() if workers is None else locks.gone(workers, {row.uuid for row in heard})
     words: dict[str, list[Any]] = defaultdict(list)
-    for row in await reads.rows(statements.health()):
-        if now_ms - row.heartbeat_ms <= row.ttl_ms:
+    for row in heard:
+        if row.uuid not in gone:
             words[row.base_url].append(row)
     newest: dict[str, Any] = {}
     for row in await reads.rows(statements.newest_identities()):

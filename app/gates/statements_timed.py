@@ -150,7 +150,7 @@ def health() -> Select[Any]:
     return (
         select(
             ENDPOINT_HEALTH.c.worker_id, ENDPOINT_HEALTH.c.base_url, ENDPOINT_HEALTH.c.up, ENDPOINT_HEALTH.c.since_ms,
-            ENDPOINT_HEALTH.c.reason, WORKER.c.heartbeat_ms, WORKER.c.ttl_ms,
+            ENDPOINT_HEALTH.c.reason, WORKER.c.uuid, WORKER.c.heartbeat_ms, WORKER.c.ttl_ms,
         )
         .join(WORKER, WORKER.c.id == ENDPOINT_HEALTH.c.worker_id)
         .where(is_open, ENDPOINT_HEALTH.c.worker_id.in_(select(WORKER.c.id).where(is_open)))  # so that the key serves

@@ -40,7 +40,7 @@ async def _back_up(place: Place, progress: Progress) -> Path:
     target = target_of(place, None, wall_ms())
     if target.exists():
         raise Refused(f"{target} exists. Move it away first.")
-    require_room(place, target)
+    require_room(place, target, rewriting=True)
     with part_file(target) as part:
         await copy_store(place, part, progress)
         copied: Versions = await versions(Place(part.path))  # it opens, is sound to SQLite, and has that schema

@@ -115,7 +115,8 @@ async def _remove_page(tx: Tx, doomed: Doomed) -> int:
     jobs = {"jobs": bind_rows((row.id,) for row in rows)}
     for statement in (
         statements.delete_token_ids(), statements.delete_readings(), statements.delete_unread(),
-        statements.delete_turns(), statements.delete_failures(), statements.delete_responses(),
+        statements.delete_turns(), statements.delete_failures(), statements.delete_bodies(),
+        statements.delete_responses(),
         statements.delete_jobs(),
     ):  # fmt: skip
         await tx.run(statement, jobs)

@@ -18,6 +18,7 @@ from sqlalchemy import (
 from app.store.batch import batch_rows
 from app.store.tables import (
     ALARM,
+    BODY,
     BUCKET,
     COUNTER,
     DATASET,
@@ -120,6 +121,12 @@ def delete_turns() -> Delete:
 def delete_failures() -> Delete:
     """Their failed attempts."""
     return delete(FAILURE).where(FAILURE.c.job_id.in_(_of_jobs()))
+
+
+@cache
+def delete_bodies() -> Delete:
+    """The bytes of their answers."""
+    return delete(BODY).where(BODY.c.response_id.in_(_of_responses()))
 
 
 @cache

@@ -11,7 +11,7 @@ from app.model.states import MOVES, Event, JobState
 from app.store.batch import batch_rows
 from app.store.beside import on_servers
 from app.store.guards import may
-from app.store.tables import JOB, META, READING, RESPONSE, TURN
+from app.store.tables import BODY, JOB, META, READING, RESPONSE, TURN
 
 
 def _newest() -> Any:
@@ -33,13 +33,14 @@ def histories() -> Select[Any]:
     wanted = batch_rows("wanted", job=int, turn=int)
     return (
         select(
-            TURN.c.job_id, TURN.c.turn, RESPONSE.c.form, RESPONSE.c.codec,
-            case((READING.c.tool_calls.is_(None), null()), else_=RESPONSE.c.raw).label("raw"),
+            TURN.c.job_id, TURN.c.turn, RESPONSE.c.form, BODY.c.codec,
+            case((READING.c.tool_calls.is_(None), null()), else_=BODY.c.raw).label("raw"),
             READING.c.text_form, READING.c.reasoning, READING.c.content, READING.c.tool_calls,
         )
         .select_from(wanted)
         .join(TURN, and_(TURN.c.job_id == wanted.c.job, TURN.c.turn < wanted.c.turn))
         .join(RESPONSE, RESPONSE.c.id == TURN.c.response_id)
+        .join(BODY, BODY.c.response_id == RESPONSE.c.id)
         .join(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == _newest()))
         .order_by(TURN.c.job_id, TURN.c.turn)
     )  # fmt: skip
@@ -52,12 +53,13 @@ def every_reading() -> Select[Any]:
     return (
         select(
             TURN.c.job_id, TURN.c.turn, RESPONSE.c.request, RESPONSE.c.request_sha256, RESPONSE.c.form,
-            RESPONSE.c.codec, case((READING.c.tool_calls.is_(None), null()), else_=RESPONSE.c.raw).label("raw"),
+            BODY.c.codec, case((READING.c.tool_calls.is_(None), null()), else_=BODY.c.raw).label("raw"),
             READING.c.seq, READING.c.text_form, READING.c.reasoning, READING.c.content, READING.c.tool_calls,
         )
         .select_from(wanted)
         .join(TURN, and_(TURN.c.job_id == wanted.c.job, TURN.c.turn < wanted.c.turn))
         .join(RESPONSE, RESPONSE.c.id == TURN.c.response_id)
+        .join(BODY, BODY.c.response_id == RESPONSE.c.id)
         .join(READING, READING.c.response_id == RESPONSE.c.id)
         .order_by(TURN.c.job_id, TURN.c.turn, READING.c.seq)
     )  # fmt: skip

@@ -2,12 +2,14 @@
 
 import shutil
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 
 from app.gates.health import Endpoints, endpoints_in
 from app.progress import statements_workers as statements
 from app.store import library, schema
 from app.store.store import Store
+from app.store.transaction import Reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +34,32 @@ class About:
 
 async def about(store: Store) -> About:
     """The facts of an open store. Sizes come from the file system, never from the files themselves."""
-    async with store.snapshot() as reads:
-        facts = await reads.first(statements.store_facts())
-        endpoints = await endpoints_in(reads, store.now_ms())
-        store_bytes = await store.size(reads)
+    return await store.read(lambda reads: _about(reads, store))
+
+
+async def _about(reads: Reads, store: Store) -> About:
+    facts = await reads.first(statements.store_facts())
     assert facts is not None
     disk = shutil.disk_usage(store.place.path.parent)
     return About(
         as_of_ms=store.now_ms(),
         seq=facts.seq,
-        version=version("thinkledger"),
+        version=program_version(),
         schema=schema.NEWEST,
         parser_version=facts.parser_version,
         sqlite_version=".".join(map(str, library.version())),
         sqlite_fixed=library.is_fixed(),
         store_path=store.place.shown,
-        store_bytes=store_bytes - store.place.wal_size(),
+        store_bytes=await store.size(reads) - store.place.wal_size(),
         wal_bytes=store.place.wal_size(),
         disk_free_bytes=disk.free,
         disk_bytes=disk.total,
         backup_ms=facts.backup_ms,
-        endpoints=endpoints,
+        endpoints=await endpoints_in(reads, store.now_ms(), store.place.workers),
     )
+
+
+@cache
+def program_version() -> str:
+    """The version of this program; it is read from a file."""
+    return version("thinkledger")

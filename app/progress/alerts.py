@@ -13,6 +13,7 @@ from app.progress import statements as overview_statements
 from app.progress import statements_workers as statements
 from app.progress.filters import Filter
 from app.store.store import Store
+from app.store.transaction import Reads
 
 CLEARED_SHOWN = 20
 STALE_MS = 120_000  # an evaluation that is older counts as none
@@ -90,11 +91,13 @@ class AlertsPage:
 
 async def alerts_page(store: Store) -> AlertsPage:
     """All of it, from one snapshot."""
-    now_ms = store.now_ms()
-    async with store.snapshot() as reads:
-        lines = [_line(row) for row in await reads.rows(statements.alarms())]
-        evaluation = evaluation_of(await reads.first(statements.evaluator()), now_ms)
-        seq = int(await reads.value(overview_statements.seq()))
+    return await store.read(lambda reads: _page(reads, store.now_ms()))
+
+
+async def _page(reads: Reads, now_ms: int) -> AlertsPage:
+    lines = [_line(row) for row in await reads.rows(statements.alarms())]
+    evaluation = evaluation_of(await reads.first(statements.evaluator()), now_ms)
+    seq = int(await reads.value(overview_statements.seq()))
     over = sorted((line for line in lines if line.state is AlarmState.CLEARED), key=lambda line: -line.last_ms)
     return AlertsPage(
         as_of_ms=now_ms,

@@ -9,7 +9,7 @@ from app.progress.errors import Errors, read_errors
 from app.progress.filters import EVERYTHING, Listing
 from app.progress.gathering import read_overview
 from app.progress.histogram import Histogram, read_histogram
-from app.progress.overview import DatasetProgress
+from app.progress.overview import DatasetProgress, Overview
 from app.progress.samples import Page
 from app.progress.series import Series, Span, read_series
 from app.progress.triage import Triage, read_triage
@@ -24,6 +24,7 @@ class DatasetPage:
 
     as_of_ms: int
     seq: int
+    overview: Overview  # of all datasets: what stands around the page is of the same moment
     progress: DatasetProgress
     config: str  # JSON of its settings
     max_attempts: int
@@ -40,52 +41,61 @@ class DatasetPage:
 class Counts:
     """What is known of a dataset's answers from sums alone."""
 
-    as_of_ms: int
-    seq: int
+    overview: Overview
     progress: DatasetProgress
     verdicts: VerdictTable
     histogram: Histogram
     triage: Triage
     errors: Errors
 
+    @property
+    def as_of_ms(self) -> int:
+        return self.overview.as_of_ms
+
+    @property
+    def seq(self) -> int:
+        return self.overview.seq
+
 
 async def dataset_page(store: Store, name: str, listing: Listing = EVERYTHING, span: Span | None = None) -> DatasetPage:
     """The whole page of a dataset, with one page of its samples; without a span its charts show the whole run."""
-    now_ms = store.now_ms()
-    async with store.snapshot() as reads:
-        counts = await _counts(reads, store, name, now_ms)
-        dataset = DatasetId(counts.progress.id)
-        settings = await reads.first(statements.settings(), {"dataset": dataset})
-        assert settings is not None
-        return DatasetPage(
-            as_of_ms=now_ms,
-            seq=counts.seq,
-            progress=counts.progress,
-            config=settings.config,
-            max_attempts=settings.max_attempts,
-            verdicts=counts.verdicts,
-            series=await read_series(reads, dataset, now_ms, span),
-            histogram=counts.histogram,
-            triage=counts.triage,
-            errors=counts.errors,
-            listing=listing,
-            samples=await samples.page(reads, dataset, listing),
-        )
+    return await store.read(lambda reads: _page(reads, store, name, listing, span))
+
+
+async def _page(reads: Reads, store: Store, name: str, listing: Listing, span: Span | None) -> DatasetPage:
+    counts = await _counts(reads, store, name)
+    dataset = DatasetId(counts.progress.id)
+    settings = await reads.first(statements.settings(), {"dataset": dataset})
+    assert settings is not None
+    return DatasetPage(
+        as_of_ms=counts.as_of_ms,
+        seq=counts.seq,
+        overview=counts.overview,
+        progress=counts.progress,
+        config=settings.config,
+        max_attempts=settings.max_attempts,
+        verdicts=counts.verdicts,
+        series=await read_series(reads, dataset, counts.as_of_ms, span),
+        histogram=counts.histogram,
+        triage=counts.triage,
+        errors=counts.errors,
+        listing=listing,
+        samples=await samples.page(reads, dataset, listing),
+    )
 
 
 async def dataset_counts(store: Store, name: str) -> Counts:
     """What the routes of single panels show: verdicts, histogram, triage and errors."""
-    async with store.snapshot() as reads:
-        return await _counts(reads, store, name, store.now_ms())
+    return await store.read(lambda reads: _counts(reads, store, name))
 
 
-async def _counts(reads: Reads, store: Store, name: str, now_ms: int) -> Counts:
-    overview = await read_overview(reads, store, now_ms, name)
-    (progress,) = overview.datasets
+async def _counts(reads: Reads, store: Store, name: str) -> Counts:
+    now_ms = store.now_ms()
+    overview = await read_overview(reads, store, now_ms)
+    progress = overview.dataset(name)
     dataset, table = DatasetId(progress.id), verdict_table(progress.tally)
     return Counts(
-        as_of_ms=now_ms,
-        seq=overview.seq,
+        overview=overview,
         progress=progress,
         verdicts=table,
         histogram=await read_histogram(reads, dataset, table.done),

@@ -5,8 +5,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from anyio import to_thread
-
 from app.gates.health import Endpoints, endpoints_in
 from app.gates.stalling import stalled
 from app.leasing import locks
@@ -62,21 +60,19 @@ class _Found:
 
 async def overview(store: Store, name: str | None = None) -> Overview:
     """All datasets, or the one of that name, at this moment."""
-    async with store.snapshot() as reads:
-        found = await _find(reads, store, store.now_ms())
-    return await _overview(store, found, name)
+    return await store.read(lambda reads: read_overview(reads, store, store.now_ms(), name))
 
 
 async def read_overview(reads: Reads, store: Store, now_ms: int, name: str | None = None) -> Overview:
-    """The same in a snapshot that is open."""
-    return await _overview(store, await _find(reads, store, now_ms), name)
+    """The same in a snapshot that is open. Files are looked at too: beside others, from a thread that may wait."""
+    return _overview(store, await _find(reads, store, now_ms), name)
 
 
-async def _overview(store: Store, found: _Found, name: str | None) -> Overview:
+def _overview(store: Store, found: _Found, name: str | None) -> Overview:
     now_ms = found.now_ms
     if name is not None and all(row.name != name for row in found.datasets):
         raise no_such_dataset(name, sorted(row.name for row in found.datasets))
-    gone = await to_thread.run_sync(locks.gone, store.place.workers, [row.uuid for row in found.open_workers])
+    gone = locks.gone(store.place.workers, [row.uuid for row in found.open_workers])
     workers = _workers(found, now_ms, gone)
     minutes = _minutes(found.minutes)
     holds = _holds(found.holds)
@@ -103,7 +99,8 @@ async def _overview(store: Store, found: _Found, name: str | None) -> Overview:
         backup_ms=found.backup_ms,
         endpoints=found.endpoints,
         alarms=tuple(_alarm(row) for row in found.alarms if name is None or row.name in (None, name)),
-        spool=await to_thread.run_sync(look, store.place),
+        spool=look(store.place),
+        wal_bytes=store.place.wal_size(),
     )
 
 
@@ -124,7 +121,7 @@ async def _find(reads: Reads, store: Store, now_ms: int) -> _Found:
         stalled=await stalled(reads, now_ms),
         need=await need_in(reads),
         backup_ms=await reads.value(statements.last_backup()),
-        endpoints=await endpoints_in(reads, now_ms),
+        endpoints=await endpoints_in(reads, now_ms, store.place.workers),
     )
 
 

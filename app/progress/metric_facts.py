@@ -12,6 +12,7 @@ from app.progress.gathering import read_overview
 from app.progress.overview import Overview
 from app.store import library, schema
 from app.store.store import Store
+from app.store.transaction import Reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +50,18 @@ class MetricFacts:
 
 async def metric_facts(store: Store) -> MetricFacts:
     """All of it. Its cost follows the datasets, workers and alarms, not the jobs."""
+    return await store.read(lambda reads: _facts(reads, store))
+
+
+async def _facts(reads: Reads, store: Store) -> MetricFacts:
     now_ms = store.now_ms()
-    async with store.snapshot() as reads:
-        held = {row.lease_worker: Held(row.n, row.oldest_ms) for row in await reads.rows(statements.leases())}
-        found: dict[int, tuple[LatencyBin, ...]] = {}
-        for row in await reads.rows(overview_statements.latencies()):
-            found[row.dataset_id] = (*found.get(row.dataset_id, ()), LatencyBin(row.least_ms, row.n, row.sum_ms))
-        standing = standing_of(await reads.rows(statements.alarms()))
-        evaluation = evaluation_of(await reads.first(statements.evaluator()), now_ms)
-        overview = await read_overview(reads, store, now_ms)
+    held = {row.lease_worker: Held(row.n, row.oldest_ms) for row in await reads.rows(statements.leases())}
+    found: dict[int, tuple[LatencyBin, ...]] = {}
+    for row in await reads.rows(overview_statements.latencies()):
+        found[row.dataset_id] = (*found.get(row.dataset_id, ()), LatencyBin(row.least_ms, row.n, row.sum_ms))
+    standing = standing_of(await reads.rows(statements.alarms()))
+    evaluation = evaluation_of(await reads.first(statements.evaluator()), now_ms)
+    overview = await read_overview(reads, store, now_ms)
     return MetricFacts(
         overview=overview,
         wal_bytes=store.place.wal_size(),

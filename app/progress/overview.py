@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from app.gates.health import Endpoints
+from app.model.errors import no_such_dataset
 from app.model.gates import AlarmKind
 from app.model.lease import Cause
 from app.model.limits import least_free_disk
@@ -211,7 +212,7 @@ class Overview:
     as_of_ms: int
     seq: int
     store_path: str
-    store_bytes: int
+    store_bytes: int  # with its WAL
     datasets: tuple[DatasetProgress, ...]
     total: Tally
     pace: Pace
@@ -223,6 +224,14 @@ class Overview:
     backup_ms: int | None = None  # when the newest backup was made
     endpoints: Endpoints = field(default_factory=Endpoints)
     spool: SpoolState = field(default_factory=SpoolState)  # answers that are on disk and not in the store
+    wal_bytes: int = 0
+
+    def dataset(self, name: str) -> DatasetProgress:
+        """The one of that name; NotFound says which there are."""
+        found = next((one for one in self.datasets if one.name == name), None)
+        if found is None:
+            raise no_such_dataset(name, sorted(one.name for one in self.datasets))
+        return found
 
     @property
     def disk_low(self) -> bool:

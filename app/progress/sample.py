@@ -124,20 +124,30 @@ async def sample(
     listing: Listing | None = None,
 ) -> SampleView:
     """Everything about one sample; NotFound for an unknown one, and for an attempt or turn that stored no body."""
-    async with store.snapshot() as reads:
-        dataset = await dataset_named(reads, name)
-        job = await _job(reads, dataset, name, sample_id, replica)
-        taken = await _taken(reads, job)
-        answers = tuple(_answer(row, taken) for row in await reads.rows(statements.responses(), {"job": job.id}))
-        turns = await read_turns(reads, job, {one.turn: one.id for one in answers if one.id in taken})
-        failures = tuple(_failure(row) for row in await reads.rows(statements.failures(), {"job": job.id}))
-        shown = _shown(answers, attempt, turn)
-        if shown is None and (attempt, turn) != (None, None):
-            asked = "" if turn is None else f" at turn {turn}"
-            of = "" if attempt is None else f" of attempt {attempt}"
-            raise NotFound(f"Sample {sample_id!r} has no stored body{of}{asked}. {_stored(answers)}")
-        texts = None if shown is None else await _texts(reads, shown)
-        around = NOBODY if listing is None else await neighbours(reads, dataset, listing, line(job))
+    wanted = _Wanted(name, sample_id, replica, attempt, turn, listing)
+    return await store.read(lambda reads: _sample(reads, wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    name: str
+    sample_id: str
+    replica: int
+    attempt: int | None
+    turn: int | None
+    listing: Listing | None
+
+
+async def _sample(reads: Reads, wanted: _Wanted) -> SampleView:
+    dataset = await dataset_named(reads, wanted.name)
+    job = await _job(reads, dataset, wanted)
+    taken = await _taken(reads, job)
+    answers = tuple(_answer(row, taken) for row in await reads.rows(statements.responses(), {"job": job.id}))
+    turns = await read_turns(reads, job, {one.turn: one.id for one in answers if one.id in taken})
+    failures = tuple(_failure(row) for row in await reads.rows(statements.failures(), {"job": job.id}))
+    shown = _shown(answers, wanted)
+    texts = None if shown is None else await _texts(reads, shown)
+    around = NOBODY if wanted.listing is None else await neighbours(reads, dataset, wanted.listing, line(job))
     return SampleView(
         line=line(job),
         messages=json.loads(job.messages),
@@ -165,7 +175,8 @@ def _reassembly(shown: Answer | None, texts: Texts | None) -> Reassembly | None:
     return reassemble(texts.raw, Form(shown.form), reading.verdict, reading.parts, texts.reasoning, texts.content)
 
 
-async def _job(reads: Reads, dataset: DatasetId, name: str, sample_id: str, replica: int) -> Any:
+async def _job(reads: Reads, dataset: DatasetId, wanted: _Wanted) -> Any:
+    name, sample_id, replica = wanted.name, wanted.sample_id, wanted.replica
     key = {"dataset": dataset, "sample_id": sample_id, "replica": replica}
     job = None if _unbindable(sample_id) else await reads.first(statements.sample(), key)
     if job is None:
@@ -187,11 +198,16 @@ async def _taken(reads: Reads, job: Any) -> frozenset[int]:
     return frozenset(row.response_id for row in rows)
 
 
-def _shown(answers: Sequence[Answer], attempt: int | None, turn: int | None) -> Answer | None:
+def _shown(answers: Sequence[Answer], wanted: _Wanted) -> Answer | None:
     """The newest answer of those asked for; without an attempt one that stands, where there is one."""
+    attempt, turn = wanted.attempt, wanted.turn
     of_turn = [answer for answer in answers if turn in (None, answer.turn) and attempt in (None, answer.attempt)]
     standing = [answer for answer in of_turn if answer.standing in ("accepted", "taken")]
     found = of_turn if attempt is not None else standing or of_turn
+    if not found and (attempt, turn) != (None, None):
+        asked = "" if turn is None else f" at turn {turn}"
+        of = "" if attempt is None else f" of attempt {attempt}"
+        raise NotFound(f"Sample {wanted.sample_id!r} has no stored body{of}{asked}. {_stored(answers)}")
     return found[-1] if found else None
 
 

@@ -89,8 +89,11 @@ NOBODY = Neighbours()
 
 async def samples(store: Store, name: str, listing: Listing = EVERYTHING) -> Page:
     """One page of the samples of a dataset."""
-    async with store.snapshot() as reads:
-        return await page(reads, await dataset_named(reads, name), listing)
+    return await store.read(lambda reads: _named(reads, name, listing))
+
+
+async def _named(reads: Reads, name: str, listing: Listing) -> Page:
+    return await page(reads, await dataset_named(reads, name), listing)
 
 
 async def page(reads: Reads, dataset: DatasetId, listing: Listing) -> Page:

@@ -98,8 +98,11 @@ def filled_steps(found: Sequence[Point], first_ms: int, now_ms: int, step_ms: in
 
 async def series_of(store: Store, name: str, span: Span | None = None) -> Series:
     """The series of a dataset; without a span, over its whole run."""
-    async with store.snapshot() as reads:
+
+    async def read(reads: Reads) -> Series:
         return await read_series(reads, await dataset_named(reads, name), store.now_ms(), span)
+
+    return await store.read(read)
 
 
 async def read_series(reads: Reads, dataset: DatasetId, now_ms: int, span: Span | None = None) -> Series:

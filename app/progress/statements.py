@@ -7,6 +7,7 @@ from sqlalchemy import Integer, Select, Text, and_, bindparam, func, literal_col
 
 from app.store.tables import (
     ALARM,
+    BODY,
     BUCKET,
     COUNTER,
     DATASET,
@@ -79,7 +80,8 @@ def answer_bytes() -> Select[Any]:
     latest = RESPONSE.c.id > select(func.max(RESPONSE.alias("newest").c.id)).scalar_subquery() - 200
     texts = func.coalesce(READING.c.reasoning_chars, 0) + func.coalesce(READING.c.content_chars, 0)
     return (
-        select(func.avg(func.length(RESPONSE.c.raw) + texts))
+        select(func.avg(func.length(BODY.c.raw) + texts))
+        .join_from(RESPONSE, BODY, BODY.c.response_id == RESPONSE.c.id)
         .outerjoin(READING, READING.c.response_id == RESPONSE.c.id)
         .where(latest)
     )
@@ -242,7 +244,8 @@ def failures() -> Select[Any]:
 def texts() -> Select[Any]:
     """The body of one response, and the texts of one reading of it; no reading gives nulls."""
     return (
-        select(RESPONSE.c.codec, RESPONSE.c.raw, READING.c.text_form, READING.c.reasoning, READING.c.content)
+        select(BODY.c.codec, BODY.c.raw, READING.c.text_form, READING.c.reasoning, READING.c.content)
+        .join_from(RESPONSE, BODY, BODY.c.response_id == RESPONSE.c.id)
         .join(
             READING,
             and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == bindparam("seq", type_=Integer())),

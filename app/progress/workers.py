@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anyio import to_thread
-
 from app.gates.health import Endpoints, endpoints_in
 from app.leasing import locks
 from app.progress import rates
@@ -107,25 +105,28 @@ class WorkersPage:
 
 async def workers_page(store: Store) -> WorkersPage:
     """All of it, from one snapshot."""
+    return await store.read(lambda reads: _page(reads, store))
+
+
+async def _page(reads: Reads, store: Store) -> WorkersPage:
     now_ms = store.now_ms()
-    async with store.snapshot() as reads:
-        opened = await reads.rows(statements.open_workers())
-        closed = await reads.rows(statements.closed_workers(), {"limit": CLOSED_SHOWN})
-        counted = {row.state: row.n for row in await reads.rows(overview_statements.closed_workers())}
-        held = {row.lease_worker: row for row in await reads.rows(statements.leases())}
-        minutes = await _minutes(reads, now_ms)
-        gone = await to_thread.run_sync(locks.gone, store.place.workers, [row.uuid for row in opened])
-        return WorkersPage(
-            as_of_ms=now_ms,
-            seq=int(await reads.value(overview_statements.seq())),
-            workers=tuple(_line(row, held.get(row.id), minutes[row.id], now_ms, gone) for row in (*opened, *closed)),
-            stopped=counted.get("stopped", 0),
-            declared_dead=counted.get("dead", 0),
-            leases=sum(row.n for row in held.values()),
-            oldest=tuple(_lease(row) for row in await reads.rows(statements.oldest_leases(), {"limit": LEASES_SHOWN})),
-            endpoints=_cards(await reads.rows(statements.endpoints(), {"limit": ENDPOINTS_SHOWN})),
-            asked=await endpoints_in(reads, now_ms),
-        )
+    opened = await reads.rows(statements.open_workers())
+    closed = await reads.rows(statements.closed_workers(), {"limit": CLOSED_SHOWN})
+    counted = {row.state: row.n for row in await reads.rows(overview_statements.closed_workers())}
+    held = {row.lease_worker: row for row in await reads.rows(statements.leases())}
+    minutes = await _minutes(reads, now_ms)
+    gone = locks.gone(store.place.workers, [row.uuid for row in opened])
+    return WorkersPage(
+        as_of_ms=now_ms,
+        seq=int(await reads.value(overview_statements.seq())),
+        workers=tuple(_line(row, held.get(row.id), minutes[row.id], now_ms, gone) for row in (*opened, *closed)),
+        stopped=counted.get("stopped", 0),
+        declared_dead=counted.get("dead", 0),
+        leases=sum(row.n for row in held.values()),
+        oldest=tuple(_lease(row) for row in await reads.rows(statements.oldest_leases(), {"limit": LEASES_SHOWN})),
+        endpoints=_cards(await reads.rows(statements.endpoints(), {"limit": ENDPOINTS_SHOWN})),
+        asked=await endpoints_in(reads, now_ms, store.place.workers),
+    )
 
 
 async def _minutes(reads: Reads, now_ms: int) -> Mapping[int, Sequence[Minute]]:

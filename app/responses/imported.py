@@ -16,6 +16,7 @@ from app.model.ids import JobId, ResponseId
 from app.model.old_answer import OldAnswer
 from app.model.verdicts import Verdict
 from app.responses import statements
+from app.responses.keep import body_row
 from app.responses.read import copied_facts, has_token_ids, reading_row, token_row
 from app.responses.turns import take_conversations
 from app.responses.unread import prompt_text
@@ -132,6 +133,8 @@ async def _store(tx: Tx, taken: Sequence[JobResult], attempts: dict[JobId, int])
     await tx.many(statements.keep_response(), responses)
     keys = bind_rows((job, attempts[job], turn) for job, turn, _ in turns)
     numbers = {(row.job_id, row.turn): row.id for row in await tx.rows(statements.stored(), {"kept": keys})}
+    bodies = [body_row(ResponseId(numbers[job, turn]), result.packed) for job, turn, result in turns]
+    await tx.many(statements.keep_body(), bodies)
     readings = [reading_row(numbers[job, turn], seq, result.reading) for job, turn, result in turns]
     await tx.many(statements.add_reading(), readings)
     tokens = [
@@ -159,6 +162,4 @@ def _response(
         "profile": result.profile,
         "raw_bytes": packed.raw_bytes,
         "raw_sha256": packed.raw_sha256,
-        "codec": packed.codec,
-        "raw": packed.raw,
     } | {**NOT_SAID, "received_ms": now_ms, **result.answer.facts}

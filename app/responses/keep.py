@@ -30,13 +30,21 @@ async def keep(tx: Tx, replies: Sequence[PackedReply]) -> list[ResponseId]:
     await tx.many(statements.keep_response(), [_row(kept) for kept in replies])
     keys = [(kept.reply.lease.job, kept.reply.lease.attempt, kept.reply.turn) for kept in replies]
     rows = await tx.rows(statements.stored(), {"kept": bind_rows(keys)})
-    await tx.many(statements.await_reading(), [_unread(row) for row in rows if not row.was_read])
     numbers = {(row.job_id, row.attempt, row.turn): ResponseId(row.id) for row in rows}
-    return [numbers[key] for key in keys]
+    found = [numbers[key] for key in keys]
+    bodies = [body_row(response, kept.packed) for response, kept in zip(found, replies, strict=True)]
+    await tx.many(statements.keep_body(), bodies)
+    await tx.many(statements.await_reading(), [_unread(row) for row in rows if not row.was_read])
+    return found
 
 
 def _unread(row: Any) -> dict[str, int]:
     return {"response_id": row.id, "job_id": row.job_id, "worker_id": row.worker_id}
+
+
+def body_row(response: ResponseId, packed: Packed) -> dict[str, Any]:
+    """The bytes of a response as they are stored."""
+    return {"response_id": response, "codec": packed.codec, "raw": packed.raw}
 
 
 def _row(kept: PackedReply) -> dict[str, Any]:
@@ -62,7 +70,5 @@ def _row(kept: PackedReply) -> dict[str, Any]:
         "request_sha256": reply.request_sha256,
         "raw_bytes": packed.raw_bytes,
         "raw_sha256": packed.raw_sha256,
-        "codec": packed.codec,
-        "raw": packed.raw,
         "late": 0,
     }

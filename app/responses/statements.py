@@ -25,13 +25,32 @@ from sqlalchemy.sql.dml import ReturningDelete, ReturningInsert, ReturningUpdate
 from app.model.states import Event, JobState, sources
 from app.store.batch import batch_rows
 from app.store.guards import may
-from app.store.tables import DATASET, ENDPOINT, JOB, META, READING, RESPONSE, SAMPLE, TOKEN_IDS, TURN, UNREAD, WORKER
+from app.store.tables import (
+    BODY,
+    DATASET,
+    ENDPOINT,
+    JOB,
+    META,
+    READING,
+    RESPONSE,
+    SAMPLE,
+    TOKEN_IDS,
+    TURN,
+    UNREAD,
+    WORKER,
+)
 
 
 @cache
 def keep_response() -> Insert:
-    """Store a body. A second one of the same job, attempt and turn changes nothing."""
+    """Note a response. A second one of the same job, attempt and turn changes nothing."""
     return insert(RESPONSE).on_conflict_do_nothing(index_elements=["job_id", "attempt", "turn"])
+
+
+@cache
+def keep_body() -> Insert:
+    """Store the bytes of a response. Those that it has already are never changed."""
+    return insert(BODY).on_conflict_do_nothing(index_elements=["response_id"])
 
 
 @cache
@@ -168,8 +187,8 @@ _TO_READ = (
     RESPONSE.c.profile,
     RESPONSE.c.requested_ms,
     RESPONSE.c.received_ms,
-    RESPONSE.c.codec,
-    RESPONSE.c.raw,
+    BODY.c.codec,
+    BODY.c.raw,
     JOB.c.dataset_id,
     JOB.c.tries,
     JOB.c.turns,
@@ -186,6 +205,7 @@ def to_read() -> Select[Any]:
         select(*_TO_READ)
         .select_from(responses)
         .join(RESPONSE, RESPONSE.c.id == responses.c.response)
+        .join(BODY, BODY.c.response_id == RESPONSE.c.id)
         .join(JOB, JOB.c.id == RESPONSE.c.job_id)
         .join(SAMPLE, SAMPLE.c.id == JOB.c.sample_ref)
     )
@@ -338,7 +358,7 @@ def to_reread() -> Select[Any]:
             RESPONSE.c.id, RESPONSE.c.job_id, RESPONSE.c.attempt, RESPONSE.c.worker_id, RESPONSE.c.http_status,
             RESPONSE.c.form, RESPONSE.c.expected, RESPONSE.c.profile, RESPONSE.c.requested_ms, RESPONSE.c.received_ms,
             RESPONSE.c.request, RESPONSE.c.request_sha256, RESPONSE.c.superseded_seq,
-            RESPONSE.c.codec, RESPONSE.c.raw, or_(_stands(), goes_on).label("stands"), answered.label("answered"),
+            BODY.c.codec, BODY.c.raw, or_(_stands(), goes_on).label("stands"), answered.label("answered"),
             and_(JOB.c.turns > 1, asked_after).label("asked_after"),
             JOB.c.state, JOB.c.attempt.label("job_attempt"), JOB.c.dataset_id, JOB.c.turns,
             JOB.c.turn.label("at_turn"), RESPONSE.c.turn,
@@ -350,6 +370,7 @@ def to_reread() -> Select[Any]:
         )
         .select_from(responses)
         .join(RESPONSE, RESPONSE.c.id == responses.c.response)
+        .join(BODY, BODY.c.response_id == RESPONSE.c.id)
         .join(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == _newest_seq()))
         .outerjoin(TOKEN_IDS, and_(TOKEN_IDS.c.response_id == RESPONSE.c.id, TOKEN_IDS.c.seq == _newest_tokens()))
         .join(JOB, JOB.c.id == RESPONSE.c.job_id)

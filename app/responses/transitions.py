@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 from app.model.loss_flags import LossFlag
 from app.model.verdicts import CAPTURED, Verdict
@@ -30,6 +31,14 @@ class Transition:
             return False
         lost = self.before in CAPTURED and self.after not in CAPTURED
         return lost or self.after is Verdict.MALFORMED or (self.before in USABLE and self.after not in USABLE)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What the two verdicts alone do not say."""
+        found = [] if self.accepted else ["not the accepted answer"]
+        found += ["other text or flags"] if self.before is self.after else []
+        found += ["later turns were asked after the old text"] if self.history else []
+        return found
 
 
 @dataclass(slots=True)
@@ -66,3 +75,23 @@ class Report:
         self.transitions[transition] += 1
         self.flagged.update(after - before)
         self.cleared.update(before - after)
+
+
+def report_json(report: Report) -> dict[str, Any]:
+    """A report for programs, under the names that the command and the dashboard share."""
+    return {
+        "bodies": report.bodies,
+        "unchanged": report.unchanged,
+        "transitions": [
+            {"from": one.before, "to": one.after, "accepted": one.accepted, "regression": one.regression, "n": count}
+            for one, count in report.transitions.most_common()
+        ],
+        "loss_flags": {
+            flag: {"more": report.flagged[flag], "fewer": report.cleared[flag]} for flag in report.loss_flags
+        },
+        "regressions": report.regressions,
+        "regressions_not_written": report.kept,
+        "finished": report.finished,
+        "reopened": report.reopened,
+        "overtaken": report.overtaken,
+    }

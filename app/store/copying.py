@@ -84,13 +84,16 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def require_room(source: Place, target: Path) -> None:
-    """Raise ResourceExhausted where the copy, or the WAL that grows meanwhile, would fill a disk."""
-    copy, growth = source.size(), max(LEAST_WAL_GROWTH, source.size() // 10)
+def require_room(source: Place, target: Path, *, rewriting: bool = False) -> None:
+    """Raise ResourceExhausted where the copy, or the WAL that grows meanwhile, would fill a disk.
+
+    `rewriting`: every table may be written anew after the copy, which lies in the WAL first and then in the file.
+    """
+    copy, growth = source.size(), max(LEAST_WAL_GROWTH, 2 * source.size() if rewriting else source.size() // 10)
     same_disk = target.parent.stat().st_dev == source.path.parent.stat().st_dev
     _require(target.parent, copy + growth if same_disk else copy, "the copy")
     if not same_disk:
-        _require(source.path.parent, growth, "the WAL that grows while the copy is made")
+        _require(source.path.parent, growth, "the WAL that grows meanwhile")
 
 
 def _require(folder: Path, wanted: int, what: str) -> None:

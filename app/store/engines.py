@@ -77,8 +77,21 @@ def _begin_writing(connection: Connection, patience_s: float) -> None:
 def reading_engine(place: Place) -> AsyncEngine:
     """Up to eight connections; each transaction is one snapshot and takes no lock that a writer would wait for."""
     engine = create_async_engine(_url(place, "sqlite+aiosqlite"), pool_size=2, max_overflow=6)
-    _configure(engine.sync_engine, _READER_PRAGMAS, lambda connection: connection.exec_driver_sql("BEGIN"))
+    _configure(engine.sync_engine, _READER_PRAGMAS, _begin_reading)
     return engine
+
+
+def looking_engine(place: Place) -> Engine:
+    """The same for one thread at a time: a whole snapshot is read there, without a way between threads a statement."""
+    engine = create_engine(
+        _url(place, "sqlite"), pool_size=4, max_overflow=4, connect_args={"check_same_thread": False}
+    )
+    _configure(engine, _READER_PRAGMAS, _begin_reading)
+    return engine
+
+
+def _begin_reading(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN")
 
 
 def _url(place: Place, driver: str) -> URL:

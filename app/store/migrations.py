@@ -15,12 +15,12 @@ def scripts() -> ScriptDirectory:
     return ScriptDirectory.from_config(config)
 
 
-def upgrade(connection: Connection) -> None:
+def upgrade(connection: Connection, to: str = "head") -> None:
     """Run the migrations that are missing, in the caller's transaction."""
     script = scripts()
 
     def steps(revision: object, _context: object) -> object:
-        return script._upgrade_revs("head", revision)  # type: ignore[arg-type]  # noqa: SLF001 - what alembic.command.upgrade does
+        return script._upgrade_revs(to, revision)  # type: ignore[arg-type]  # noqa: SLF001 - what alembic.command.upgrade does
 
     with EnvironmentContext(Config(), script, fn=steps) as environment:
         environment.configure(connection=connection, transactional_ddl=False, fn=steps)

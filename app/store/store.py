@@ -5,8 +5,8 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -22,11 +22,11 @@ from app.store import address, library, schema
 from app.store import place as places
 from app.store.checkpoint import checkpoint
 from app.store.damage import Damage
-from app.store.engines import BUSY_TIMEOUT_MS, reading_engine, writing_engine
+from app.store.engines import BUSY_TIMEOUT_MS, looking_engine, reading_engine, writing_engine
 from app.store.faults import Fault, as_error, classify
 from app.store.place import Place
 from app.store.tables import META
-from app.store.transaction import Reads
+from app.store.transaction import Reads, at_once
 from app.store.watch import NoWatch, Watch
 from app.store.writer import Operation, Writer
 
@@ -53,6 +53,7 @@ class Store:
     now_ms: Callable[[], int]
     _writer: Writer
     _reader: AsyncEngine
+    _looker: Engine | None  # None: a server has no ways between threads to be saved
     _watch: Watch
     damage: Damage = field(default_factory=Damage)  # that was met while reading
     _settle: Callable[[AsyncConnection], Awaitable[None]] | None = None  # how a snapshot becomes one, if it is none
@@ -73,11 +74,33 @@ class Store:
         `settled`: the store's number says all that is in it. Always so on SQLite; elsewhere writers are waited for.
         """
         self._watch.check()  # a new connection would be to the other file, and at its end bring our WAL into that
-        try:
+        with self._translated():
             async with self._reader.connect() as connection:
                 if settled and self._settle is not None:
                     await self._settle(connection)
                 yield Reads(connection)
+
+    async def read(self, work: Callable[[Reads], Awaitable[Result]]) -> Result:
+        """What `work` makes of one consistent view, in a thread of its own. It may await nothing but its reads.
+
+        For pages, which ask some twenty statements each: the way there and back for each of them took longer than the
+        statements, and on a busy machine each is a wait for the processor.
+        """
+        if self._looker is None:
+            async with self.snapshot() as reads:
+                return await work(reads)
+        self._watch.check()
+        return await to_thread.run_sync(self._read, self._looker, work)
+
+    def _read(self, looker: Engine, work: Callable[[Reads], Awaitable[Result]]) -> Result:
+        with self._translated(), looker.connect() as connection:
+            return at_once(work(Reads(connection)))
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Errors of the database as ours; damage that was met is remembered."""
+        try:
+            yield
         except DBAPIError as error:
             fault = classify(error)
             if fault is Fault.DAMAGED:
@@ -121,7 +144,7 @@ async def open_store(
         return
     places.check(place, create=create)
     writing = writing_engine(place, busy_timeout_ms)
-    reading = reading_engine(place)
+    reading, looking = reading_engine(place), looking_engine(place)
     try:
         if not place.path.exists():
             os.close(os.open(place.path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -134,7 +157,7 @@ async def open_store(
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(writer.run)
                 try:
-                    yield Store(place, store_id, epoch, now_ms, writer, reading, watch)
+                    yield Store(place, store_id, epoch, now_ms, writer, reading, looking, watch)
                 finally:
                     writer.close()
         finally:
@@ -142,6 +165,7 @@ async def open_store(
     finally:
         with anyio.CancelScope(shield=True):
             await reading.dispose()
+            await to_thread.run_sync(looking.dispose)
             await to_thread.run_sync(writing.dispose)
 
 
@@ -153,7 +177,7 @@ async def _on_server(place: Place, **options: Any) -> AsyncIterator[Store]:
 
     async with open_server(place, **options) as opened, anyio.create_task_group() as tasks:
         tasks.start_soon(opened.writer.run)
-        made = (place, opened.store_id, opened.epoch, opened.now_ms, opened.writer, opened.reader, NoWatch(place))
+        made = (place, opened.store_id, opened.epoch, opened.now_ms, opened.writer, opened.reader, None, NoWatch(place))
         try:
             yield Store(*made, _settle=opened.settle)
         finally:

@@ -307,12 +307,11 @@ class EndpointHealth(SQLModel, table=True):
 
 
 class Response(SQLModel, table=True):
-    """A stored body with its HTTP facts. Append-only but for the two seq columns."""
+    """What is known of a stored body: its HTTP facts, and when it stood. Append-only but for the two seq columns."""
 
     __tablename__ = "response"
     __table_args__ = (
         UniqueConstraint("job_id", "attempt", "turn", name="response_attempt"),
-        CheckConstraint("codec IN ('plain', 'zstd')", name="response_codec"),
         CheckConstraint("superseded_seq IS NULL OR accepted_seq IS NOT NULL", name="superseded_was_accepted"),
         _partial(
             "response_accepted",
@@ -347,6 +346,14 @@ class Response(SQLModel, table=True):
     request_sha256: str | None = _text(null=True)
     raw_bytes: int = _integer()  # before compression
     raw_sha256: str = _text()  # of the uncompressed bytes
+
+
+class Body(SQLModel, table=True):
+    """The bytes of a response. Apart from it, because its acceptance would write them a second time."""
+
+    __tablename__ = "body"
+    __table_args__ = (CheckConstraint("codec IN ('plain', 'zstd')", name="body_codec"), STRICT)
+    response_id: int = _to("response.id", primary=True)
     codec: str = _text("plain")
     raw: bytes = _blob()
 
@@ -575,6 +582,7 @@ WORKER = table_of(Worker)
 ENDPOINT = table_of(Endpoint)
 ENDPOINT_HEALTH = table_of(EndpointHealth)
 RESPONSE = table_of(Response)
+BODY = table_of(Body)
 TURN = table_of(Turn)
 UNREAD = table_of(Unread)
 READING = table_of(Reading)

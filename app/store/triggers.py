@@ -155,10 +155,11 @@ SQLITE_TRIGGERS: tuple[str, ...] = (
 
 ANSWER_VIEW = """CREATE VIEW answer AS
 SELECT dataset.name AS dataset, job.sample_id, job.replica, response.turn, response.id AS response_id,
-    response.codec, response.raw, reading.text_form, reading.reasoning, reading.content,
+    body.codec, body.raw, reading.text_form, reading.reasoning, reading.content,
     reading.verdict, reading.finish_reason, reading.flags, reading.loss_flags, reading.usage
 FROM job
 JOIN dataset ON dataset.id = job.dataset_id
 JOIN response ON response.job_id = job.id AND response.accepted_seq IS NOT NULL AND response.superseded_seq IS NULL
+JOIN body ON body.response_id = response.id
 JOIN reading ON reading.response_id = response.id
     AND reading.seq = (SELECT max(seq) FROM reading AS newest WHERE newest.response_id = response.id)"""

@@ -33,6 +33,8 @@ def _wrong(row: Any, seq: int, parser_version: int) -> Iterator[tuple[str, str]]
         yield f"it was written in a transaction after the newest one ({seq:,})", RESTORE
     if row.superseded_seq is not None and row.superseded_seq < row.accepted_seq:
         yield "it was superseded before it was accepted", RESTORE
+    if row.body is None:
+        yield "its body is not there", RESTORE
     if row.seq is None and row.unread is None:
         yield "it has no reading, and waits for none", RESTORE
     if row.seq is not None and row.unread is not None:

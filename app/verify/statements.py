@@ -7,6 +7,7 @@ from sqlalchemy import Integer, Select, Table, and_, bindparam, case, func, lite
 
 from app.store.batch import batch_rows
 from app.store.tables import (
+    BODY,
     BUCKET,
     COUNTER,
     DATASET,
@@ -139,10 +140,12 @@ def responses() -> Select[Any]:
             RESPONSE.c.received_ms,
             JOB.c.dataset_id, JOB.c.sample_id, JOB.c.attempt.label("job_attempt"),
             READING.c.seq, READING.c.parser_version, UNREAD.c.response_id.label("unread"),
+            BODY.c.response_id.label("body"),
         )
         .outerjoin(JOB, JOB.c.id == RESPONSE.c.job_id)
         .outerjoin(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == _newest()))
         .outerjoin(UNREAD, UNREAD.c.response_id == RESPONSE.c.id)
+        .outerjoin(BODY, BODY.c.response_id == RESPONSE.c.id)
         .where(RESPONSE.c.id > _AFTER, RESPONSE.c.id <= _UNTIL)
         .order_by(RESPONSE.c.id)
     )  # fmt: skip
@@ -154,14 +157,15 @@ def bodies() -> Select[Any]:
     wanted = batch_rows("wanted", response=int)
     return (
         select(
-            RESPONSE.c.http_status, RESPONSE.c.form, RESPONSE.c.expected, RESPONSE.c.profile, RESPONSE.c.codec,
-            RESPONSE.c.raw, RESPONSE.c.raw_bytes, RESPONSE.c.raw_sha256, RESPONSE.c.turn, RESPONSE.c.job_id,
+            RESPONSE.c.http_status, RESPONSE.c.form, RESPONSE.c.expected, RESPONSE.c.profile, BODY.c.codec,
+            BODY.c.raw, RESPONSE.c.raw_bytes, RESPONSE.c.raw_sha256, RESPONSE.c.turn, RESPONSE.c.job_id,
             RESPONSE.c.id, JOB.c.dataset_id, JOB.c.sample_id, SAMPLE.c.messages,
             *(column for column in READING.c if column.name != "response_id"),
             TOKEN_IDS.c.prompt.label("prompt_ids"), TOKEN_IDS.c.answer.label("answer_ids"),
         )
         .select_from(wanted)
         .join(RESPONSE, RESPONSE.c.id == wanted.c.response)
+        .join(BODY, BODY.c.response_id == RESPONSE.c.id)
         .join(JOB, JOB.c.id == RESPONSE.c.job_id)
         .join(SAMPLE, SAMPLE.c.id == JOB.c.sample_ref)
         .outerjoin(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == _newest()))

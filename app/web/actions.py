@@ -25,22 +25,28 @@ class Outcome:
 Change = Callable[[Asked, Said], Awaitable[Outcome]]
 
 
+# What a form of a dataset says beside the change: how the page was chosen that it leads back to. Programs are not led.
+_BACK = ("span",)
+
+
 def action(site: Site, path: str, keys: tuple[str, ...], change: Change) -> list[Any]:
     """The two routes of a change; both refuse on a server that is read-only."""
 
-    async def run(request: Asked) -> Outcome:
+    back = _BACK if path.startswith("/datasets/") else ()
+
+    async def run(request: Asked, known: tuple[str, ...]) -> Outcome:
         if site.read_only:
             raise ReadOnly("This server shows and changes nothing. `thinkledger serve` without --read-only does both.")
-        return await change(request, await form(request, *keys))
+        return await change(request, await form(request, *known))
 
     @post(path)
     async def by_form(request: Asked) -> Answer:
-        outcome = await run(request)
+        outcome = await run(request, (*keys, *back))
         return redirect(outcome.go) if outcome.page is None else html(outcome.page)
 
     @post(f"/api/v1{path}")
     async def by_program(request: Asked) -> Answer:
-        outcome = await run(request)
+        outcome = await run(request, keys)
         seq = await site.store.seq()
         twin = {"data": outcome.data, "as_of": site.store.now_ms(), "seq": seq}
         return json_response(twin, status=outcome.status)

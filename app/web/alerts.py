@@ -50,7 +50,7 @@ def routes(site: Site) -> list[Any]:
         asked = query(request, SAID)
         found = await alerts_page(site.store)
         now = await overview(site.store)
-        around = await frame(site, now, "Alerts", "Alerts - Thinkledger", said=said(asked))
+        around = frame(site, now, "Alerts", "Alerts - Thinkledger", said=said(asked))
         return show(
             request, "alerts/page.html", around,
             standing=[_row(site, one, now) for one in found.standing],

@@ -127,8 +127,8 @@ def dataset_words(site: Site, page: DatasetPage, now: Overview, span: Span | Non
         found=tuple(FOUND_WORDS.values()),
         triage=tuple(_triage(site, name, row) for row in page.triage.rows),
         triage_others=f"{page.triage.others:,} with rarer finish reasons or none" if page.triage.others else None,
-        verdicts=tuple(_verdict(site, name, row) for row in page.verdicts.rows),
-        causes=tuple(_cause(site, name, one) for one in page.errors.causes),
+        verdicts=tuple(_verdict(site, name, row, span) for row in page.verdicts.rows),
+        causes=tuple(_cause(site, name, one, span) for one in page.errors.causes),
         errors=tuple(_error(site, name, group) for group in page.errors.groups),
         errors_left_out=f"{page.errors.groups_left_out:,} older groups" if page.errors.groups_left_out else None,
         settings=page.config,
@@ -166,7 +166,7 @@ def _cell(site: Site, name: str, row: TriageRow, found: Found) -> Link:
     return Link(f"{jobs:,}", site.dataset_url(name, "/samples", finish=row.finish, found=found) if jobs else None)
 
 
-def _verdict(site: Site, name: str, row: VerdictRow) -> VerdictLine:
+def _verdict(site: Site, name: str, row: VerdictRow, span: Span | None) -> VerdictLine:
     jobs = row.expected + row.unexpected
     counts = "captured" if row.captured else "in the rate, not captured" if row.graded else "in no rate"
     again = jobs and row.verdict in (Verdict.MISSING, Verdict.LEAKED, Verdict.TRUNCATED)
@@ -175,17 +175,17 @@ def _verdict(site: Site, name: str, row: VerdictRow) -> VerdictLine:
         site.dataset_url(name, "/samples", **Filter(verdict=row.verdict).words()),
         f"{jobs:,}",
         counts,
-        site.dataset_url(name, "/retry", verdict=row.verdict) if again else None,
+        site.dataset_url(name, "/retry", verdict=row.verdict, span=span) if again else None,
     )
 
 
-def _cause(site: Site, name: str, one: CauseTotal) -> CauseLine:
+def _cause(site: Site, name: str, one: CauseTotal, span: Span | None) -> CauseLine:
     failed = site.dataset_url(name, "/samples", state="failed", cause=one.cause) if one.failed_jobs else None
     return CauseLine(
         one.cause,
         f"{one.attempts:,}",
         Link(f"{one.failed_jobs:,}", failed),
-        site.dataset_url(name, "/retry", cause=one.cause) if one.failed_jobs else None,
+        site.dataset_url(name, "/retry", cause=one.cause, span=span) if one.failed_jobs else None,
     )
 
 

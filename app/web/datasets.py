@@ -38,7 +38,7 @@ def _pages(site: Site) -> list[Any]:
         now = await overview(site.store)
         settings: dict[int, str] = {one.id: _settings(one) for one in await all_datasets(site.store)}
         rows = [(dataset_row(site, one, now), one.samples, settings.get(one.id)) for one in now.datasets]
-        around = await frame(site, now, "Datasets", "Datasets - Thinkledger")
+        around = frame(site, now, "Datasets", "Datasets - Thinkledger")
         command = None if now.datasets else import_command(now.store_path)
         return show(request, "datasets/list.html", around, rows=rows, import_command=command)
 
@@ -47,12 +47,14 @@ def _pages(site: Site) -> list[Any]:
         asked = query(request, "span", SAID)
         span = asked.word("span", Span)
         found = await dataset_page(site.store, name, span=span)
-        now = await overview(site.store)
+        now = found.overview
         words = dataset_words(site, found, now, span)
         title = f"{words.row.percent} {name}"
-        around = await frame(site, now, "Datasets", title, say=f"{name}: {words.row.progress} done", said=said(asked))
+        around = frame(site, now, "Datasets", title, say=f"{name}: {words.row.progress} done", said=said(asked))
         alerts = [alert for alert in attention(site, now) if alert.dataset == name]
-        return show(request, "datasets/page.html", around, page=words, alerts=alerts, to=_addresses(site, name))
+        return show(
+            request, "datasets/page.html", around, page=words, alerts=alerts, to=_addresses(site, name, span), span=span
+        )
 
     return [listing, page]
 
@@ -64,10 +66,11 @@ def _settings(one: DatasetSettings) -> str:
     return ", ".join(word for word in said if word is not None)
 
 
-def _addresses(site: Site, name: str) -> dict[str, str]:
-    """Where the buttons and links of a dataset lead."""
-    parts = ("samples", "retry", "reparse", "pause", "resume")
-    return {part: site.dataset_url(name, f"/{part}") for part in parts} | {"export": site.url("/exports", dataset=name)}
+def _addresses(site: Site, name: str, span: Span | None) -> dict[str, str]:
+    """Where the buttons and links of a dataset lead. Pages that lead back take the chosen span along."""
+    there_and_back = {part: site.dataset_url(name, f"/{part}", span=span) for part in ("retry", "reparse")}
+    others = {part: site.dataset_url(name, f"/{part}") for part in ("samples", "pause", "resume")}
+    return there_and_back | others | {"export": site.url("/exports", dataset=name)}
 
 
 def _twins(site: Site) -> list[Any]:
@@ -112,16 +115,17 @@ def _twins(site: Site) -> list[Any]:
 def _changes(site: Site) -> list[Any]:
     async def pause(request: Asked, form: Said) -> Outcome:
         found = await dataset_of(site.store, str(request.path_params["name"]))
-        reason = form.text("reason")
+        reason, span = form.text("reason"), form.word("span", Span)
         new = await site.store.write(hold, HoldRequest(found.id, HoldKind.PERSON, reason or "paused on the dashboard"))
-        go = site.dataset_url(found.name, "", **{SAID: "paused"})
+        go = site.dataset_url(found.name, "", span=span, **{SAID: "paused"})
         return Outcome(go, data={"dataset": found.name, "paused": True, "new": new})
 
     async def go_on(request: Asked, form: Said) -> Outcome:
         found = await dataset_of(site.store, str(request.path_params["name"]))
-        kinds = form.several("kinds", HoldKind) or tuple(HoldKind)
+        kinds, span = form.several("kinds", HoldKind) or tuple(HoldKind), form.word("span", Span)
         lifted = await site.store.write(resume, LiftRequest(found.id, kinds))
-        go = site.dataset_url(found.name, "", **{SAID: "resumed" if lifted else "not_held"})
+        word = "resumed" if lifted else "not_held"
+        go = site.dataset_url(found.name, "", span=span, **{SAID: word})
         return Outcome(go, data={"dataset": found.name, "lifted": lifted})
 
     return [

@@ -22,7 +22,7 @@ from app.web.asking import Said, query
 from app.web.export_desk import Build, Desk
 from app.web.export_order import CHOICES, KEYS, request_of
 from app.web.frame import frame
-from app.web.pages import show
+from app.web.pages import polled, show
 from app.web.said import SAID, said
 from app.web.site import Site
 
@@ -77,14 +77,13 @@ def _pages(site: Site, folder: ExportFolder, desk: Desk) -> list[Any]:
     @get("/exports")
     async def page(request: Asked) -> Answer:
         asked = query(request, *CHOICES, SAID)
-        polled = "x-live" in request.headers  # only what is built and what is there is looked at again
         now = await overview(site.store)
-        around = await frame(site, now, "Exports", "Exports - Thinkledger", said=said(asked))
+        around = frame(site, now, "Exports", "Exports - Thinkledger", said=said(asked))
         return show(
             request, "exports/page.html", around,
             dialog=_dialog(asked, [dataset.name for dataset in now.datasets], folder), here=site.url("/exports"),
             chosen=[(key, value) for key in CHOICES if (value := asked.text(key)) is not None],
-            preview=await _preview(site, folder, asked) if asked.text("dataset") and not polled else None,
+            preview=await _preview(site, folder, asked) if asked.text("dataset") and not polled(request) else None,
             builds=[_build(one) for one in desk.builds.values()], folder=str(folder.path),
             files=[_file(site, one) for one in folder.finished()],
         )  # fmt: skip
@@ -137,7 +136,7 @@ def _orders(site: Site, folder: ExportFolder, desk: Desk) -> list[Any]:
         folder.make()
         refuse_target(wanted)
         site.background(desk.take(wanted))
-        go = site.url("/exports", dataset=wanted.dataset, **{SAID: "export"})
+        go = site.url("/exports", **{key: form.text(key) for key in CHOICES}, **{SAID: "export"})
         return Outcome(go, data={"name": wanted.target.name, "dataset": wanted.dataset}, status=202)
 
     return action(site, "/exports", KEYS, order)

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from app.progress import wording
-from app.progress.about import About, about
+from app.progress.about import program_version
 from app.progress.overview import Overview
+from app.store import library
 from app.web.marks import Mark, endpoints_mark
 from app.web.site import Site
 
@@ -51,11 +52,8 @@ _SECTIONS = (("o", "Overview", "/"), ("d", "Datasets", "/datasets"), ("w", "Work
              ("a", "Alerts", "/alerts"), ("e", "Exports", "/exports"))  # fmt: skip
 
 
-async def frame(
-    site: Site, now: Overview, section: str, title: str, *, say: str = "", said: str | None = None
-) -> Frame:
+def frame(site: Site, now: Overview, section: str, title: str, *, say: str = "", said: str | None = None) -> Frame:
     """The frame of a page of one section."""
-    facts = await about(site.store)
     return Frame(
         root=site.root,
         title=title,
@@ -64,8 +62,8 @@ async def frame(
         sections=tuple(
             Section(key, word, site.url(path), word == section, _note(word, now)) for key, word, path in _SECTIONS
         ),
-        endpoints=endpoints_mark(facts.endpoints),
-        facts=tuple(_facts(facts)),
+        endpoints=endpoints_mark(now.endpoints),
+        facts=tuple(_facts(now)),
         store_path=now.store_path,
         read_only=site.read_only,
         signed_in=site.door is not None,
@@ -102,10 +100,10 @@ def _note(word: str, now: Overview) -> str:
     return str(len(now.alarms)) if word == "Alerts" and now.alarms else ""
 
 
-def _facts(found: About) -> Iterator[str]:
-    yield f"Thinkledger {found.version}"
-    yield f"store {wording.size(found.store_bytes)}, WAL {wording.size(found.wal_bytes)}"
-    yield f"disk {wording.size(found.disk_free_bytes)} free"
-    yield "no backup yet" if found.backup_ms is None else f"last backup {wording.moment(found.backup_ms)}"
-    if not found.sqlite_fixed:
-        yield f"SQLite {found.sqlite_version} can lose committed pages; see doctor"
+def _facts(now: Overview) -> Iterator[str]:
+    yield f"Thinkledger {program_version()}"
+    yield f"store {wording.size(now.store_bytes - now.wal_bytes)}, WAL {wording.size(now.wal_bytes)}"
+    yield f"disk {wording.size(now.disk_free)} free"
+    yield "no backup yet" if now.backup_ms is None else f"last backup {wording.moment(now.backup_ms)}"
+    if not library.is_fixed():
+        yield f"SQLite {'.'.join(map(str, library.version()))} can lose committed pages; see doctor"

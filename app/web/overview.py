@@ -22,7 +22,7 @@ def routes(site: Site) -> list[Any]:
         query(request)
         now = await overview(site.store)
         shown = overview_page(site, now)
-        around = await frame(site, now, "Overview", shown.title, say=shown.announcement)
+        around = frame(site, now, "Overview", shown.title, say=shown.announcement)
         return show(request, "overview/page.html", around, page=shown)
 
     @get("/api/v1/overview")

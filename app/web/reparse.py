@@ -8,9 +8,10 @@ from litestar import get
 from app.capture import PARSER_VERSION
 from app.leasing.datasets import dataset_of
 from app.progress.gathering import overview
+from app.progress.series import Span
 from app.responses.rereading import Reparse, reparse
 from app.responses.rewriting import End, note_end
-from app.responses.transitions import Report
+from app.responses.transitions import Report, report_json
 from app.responses.versions import refuse_newer
 from app.web.actions import Outcome, action
 from app.web.answers import Answer, Asked
@@ -40,13 +41,14 @@ def routes(site: Site) -> list[Any]:
 
     @get(PATH)
     async def page(request: Asked, name: str) -> Answer:
-        query(request)
+        span = query(request, "span").word("span", Span)
         await dataset_of(site.store, name)
-        around = await frame(site, await overview(site.store), "Datasets", f"Re-parse {name}")
-        return show(request, "reparse/page.html", around, **_facts(site, name, None))
+        around = frame(site, await overview(site.store), "Datasets", f"Re-parse {name}")
+        return show(request, "reparse/page.html", around, **_facts(site, name, None, span))
 
     async def change(request: Asked, form: Said) -> Outcome:
         dataset = await dataset_of(site.store, str(request.path_params["name"]))
+        span = form.word("span", Span)
         dry = form.flag("dry_run", unsaid=True)
         if not dry:
             await refuse_newer(site.store)
@@ -58,16 +60,19 @@ def routes(site: Site) -> list[Any]:
         data = _data(report)
         if not dry:
             written = report.changed - report.kept
-            return Outcome(site.dataset_url(dataset.name, "", **{SAID: f"reparsed.{written}"}), data=data)
-        around = await frame(site, await overview(site.store), "Datasets", f"Re-parse {dataset.name}")
-        return Outcome(page=render("reparse/page.html", frame=around, **_facts(site, dataset.name, report)), data=data)
+            go = site.dataset_url(dataset.name, "", span=span, **{SAID: f"reparsed.{written}"})
+            return Outcome(go, data=data)
+        around = frame(site, await overview(site.store), "Datasets", f"Re-parse {dataset.name}")
+        facts = _facts(site, dataset.name, report, span)
+        return Outcome(page=render("reparse/page.html", frame=around, **facts), data=data)
 
     return [page, *action(site, PATH, ("dry_run", "allow_regression"), change)]
 
 
-def _facts(site: Site, name: str, report: Report | None) -> dict[str, Any]:
+def _facts(site: Site, name: str, report: Report | None, span: Span | None) -> dict[str, Any]:
     return {
-        "name": name, "dataset": site.dataset_url(name), "here": site.dataset_url(name, "/reparse"),
+        "name": name, "dataset": site.dataset_url(name, span=span), "here": site.dataset_url(name, "/reparse"),
+        "back": {} if span is None else {"span": span},
         "version": PARSER_VERSION, "report": report, "moves": [] if report is None else _moves(report),
     }  # fmt: skip
 
@@ -75,27 +80,11 @@ def _facts(site: Site, name: str, report: Report | None) -> dict[str, Any]:
 def _moves(report: Report) -> list[Move]:
     moves = []
     for one, count in report.transitions.most_common():
-        notes = [] if one.accepted else ["not the accepted answer"]
-        notes += ["other text or flags"] if one.before is one.after else []
-        notes += ["later turns were asked after the old text"] if one.history else []
-        notes += ["worse than before"] if one.regression else []
+        notes = one.remarks + (["worse than before"] if one.regression else [])
         moves.append(Move(one.before, one.after, f"{count:,}", ", ".join(notes), one.regression))
     return moves
 
 
 def _data(report: Report) -> dict[str, Any]:
-    return {
-        "dataset": report.name, "parser_version": PARSER_VERSION, "applied": report.applied, "bodies": report.bodies,
-        "unchanged": report.unchanged,
-        "transitions": [
-            {"from": one.before, "to": one.after, "accepted": one.accepted, "regression": one.regression, "n": count}
-            for one, count in report.transitions.most_common()
-        ],
-        "loss_flags": {
-            flag: {"more": report.flagged[flag], "fewer": report.cleared[flag]}
-            for flag in report.loss_flags
-        },
-        "regressions": report.regressions, "regressions_not_written": report.kept, "finished": report.finished,
-        "reopened": report.reopened,
-        "overtaken": report.overtaken,
-    }  # fmt: skip
+    about = {"dataset": report.name, "parser_version": PARSER_VERSION, "applied": report.applied}
+    return about | report_json(report)

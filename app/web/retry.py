@@ -13,11 +13,12 @@ from app.model.loss_flags import LossFlag
 from app.model.states import JobState
 from app.model.verdicts import Verdict
 from app.progress.gathering import overview
+from app.progress.series import Span
 from app.web.actions import Outcome, action
 from app.web.answers import Answer, Asked
 from app.web.asking import Said, query
 from app.web.frame import frame
-from app.web.pages import show
+from app.web.pages import polled, show
 from app.web.said import SAID
 from app.web.site import Site
 
@@ -40,13 +41,15 @@ def routes(site: Site) -> list[Any]:
 
     @get(PATH)
     async def page(request: Asked, name: str) -> Answer:
-        asked = query(request, *CHOSEN, "max_tokens")
+        asked = query(request, *CHOSEN, "max_tokens", "span")
+        span = asked.word("span", Span)
         dataset = await dataset_of(site.store, name)
-        selected = await select(site.store, dataset.id, selection(asked)) if chosen(asked) else None
-        around = await frame(site, await overview(site.store), "Datasets", f"Retry {name}")
+        counted = chosen(asked) and not polled(request)
+        selected = await select(site.store, dataset.id, selection(asked)) if counted else None
+        around = frame(site, await overview(site.store), "Datasets", f"Retry {name}")
         return show(
             request, "retry/page.html", around,
-            name=name, dataset=site.dataset_url(name), here=site.dataset_url(name, "/retry"),
+            name=name, dataset=site.dataset_url(name, span=span), span=span, here=site.dataset_url(name, "/retry"),
             choices=choices(asked), kinds=[] if selected is None else kinds(selected),
             jobs=None if selected is None else selected.jobs,
             said={key: value for key in CHOSEN if (value := asked.text(key)) is not None},
@@ -55,6 +58,7 @@ def routes(site: Site) -> list[Any]:
 
     async def change(request: Asked, form: Said) -> Outcome:
         dataset = await dataset_of(site.store, str(request.path_params["name"]))
+        span = form.word("span", Span)
         which, expected = selection(form), form.number("expected_count")
         if expected is None:
             raise UsageError("expected_count is missing: say how many jobs you have seen.")
@@ -65,7 +69,7 @@ def routes(site: Site) -> list[Any]:
                 "Nothing was changed. Look again, and confirm the new number."
             )
         moved = await retry(site.store, Retry(dataset.id, which, form.number("max_tokens", 1, MOST_TOKENS)), selected)
-        go = site.dataset_url(dataset.name, "", **{SAID: f"retried.{moved}"})
+        go = site.dataset_url(dataset.name, "", span=span, **{SAID: f"retried.{moved}"})
         return Outcome(go, data={"dataset": dataset.name, "chosen": selected.jobs, "retried": moved})
 
     return [page, *action(site, PATH, (*CHOSEN, "max_tokens", "expected_count"), change)]

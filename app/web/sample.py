@@ -34,7 +34,7 @@ def routes(site: Site) -> list[Any]:
             site.store, name, sample_id, replica=replica, attempt=shown.attempt, turn=turn, listing=shown.listing
         )
         words = sample_words(site, view, shown)
-        around = await frame(site, await overview(site.store), "Datasets", f"{sample_id[:60]} - {name}")
+        around = frame(site, await overview(site.store), "Datasets", f"{sample_id[:60]} - {name}")
         return show(request, "sample/page.html", around, page=words, dataset=site.dataset_url(name))
 
     @get(f"{PATH}/samples/{{sample_id:str}}")

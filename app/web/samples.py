@@ -62,15 +62,15 @@ def routes(site: Site) -> list[Any]:
     async def page(request: Asked, name: str) -> Answer:
         listing = filters.parse(query(request, *KEYS).values)
         found = await samples(site.store, name, listing)
-        now = await overview(site.store, name)
-        around = await frame(site, await overview(site.store), "Datasets", f"Samples of {name}")
+        now = await overview(site.store)
+        around = frame(site, now, "Datasets", f"Samples of {name}")
         words = listing.words()
         after = None if found.after is None else str(found.after)
         return show(
             request, "samples/page.html", around,
             name=name, dataset=site.dataset_url(name), here=site.dataset_url(name, "/samples"),
             rows=[sample_row(site, name, line, listing) for line in found.lines], words=words, choices=CHOICES,
-            numbers=NUMBERS, times=_times(listing), chosen=_chosen(listing), total=f"{now.total.total:,}",
+            numbers=NUMBERS, times=_times(listing), chosen=_chosen(listing), total=f"{now.dataset(name).tally.total:,}",
             searched_all=found.searched_all,
             first=site.dataset_url(name, "/samples", **words) if listing.after else None,
             more=None if after is None else site.dataset_url(name, "/samples", **words, after=after),

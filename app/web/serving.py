@@ -1,5 +1,6 @@
 """The server: what may be bound, where it listens, and its end within three seconds of a signal."""
 
+import asyncio
 import logging
 import os
 import signal
@@ -30,6 +31,7 @@ from app.web.shield import App
 from app.web.site import Site, Work
 
 GRACE_SECONDS = 2
+CUT_SECONDS = 0.5  # for what was cut to notice
 
 log = logging.getLogger("thinkledger.web")
 
@@ -135,6 +137,7 @@ async def serve(store: Store, asked: Serving, on_ready: Callable[[Running], None
     """
     address, token = asked.address, asked.token
     refuse_open(address, token)
+    logging.getLogger("uvicorn.error").addFilter(_unless_cut)
     with locks.server(store.place.workers, uuid.uuid4().hex), listen(address) as listener:
         port = 0 if address.uds is not None else listener.getsockname()[1]
         door = None if token is None else Door(token, f"thinkledger_{store.store_id[:8]}", store.now_ms)
@@ -176,6 +179,12 @@ def _start(work: TaskGroup, run: Work) -> None:
     work.start_soon(run)
 
 
+def _unless_cut(record: logging.LogRecord) -> bool:
+    """A request that was cut at the server's end is no trouble that a person could look after."""
+    kind = record.exc_info[0] if record.exc_info else None
+    return kind is None or not issubclass(kind, asyncio.CancelledError)
+
+
 def _config(app: App) -> uvicorn.Config:
     return uvicorn.Config(
         app,
@@ -204,6 +213,20 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn's. What it leaves open when its patience ends, or at a second signal, is cut and waited for.
+
+        Else a request would go on, or begin, while the store is being closed, and be found pending after the loop.
+        """
+        await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        left = set(self.server_state.tasks)
+        for task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=CUT_SECONDS)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's signature
         """Stop taking requests; a second signal waits for none of them."""

@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
@@ -26,7 +27,7 @@ HEADERS = (
     (b"cache-control", b"no-store"),
 )
 _OURS = frozenset(name for name, _ in HEADERS)
-_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 log = logging.getLogger("thinkledger.web")
 
@@ -60,7 +61,7 @@ class Shield:
         host = header(scope, b"host")
         if not self._hosts.accept(host):
             return 400, "This name is not known here. Start `thinkledger serve` with --allowed-host to add it."
-        if scope["method"] not in _SAFE_METHODS and not self._may_write(scope, str(host)):
+        if scope["method"] not in SAFE_METHODS and not self._may_write(scope, str(host)):
             return 403, "A page of another site cannot change anything here."
         return None
 
@@ -69,16 +70,19 @@ class Shield:
 
 
 class _Guarded:
-    """Sends on, with the headers, and knows whether an answer has begun."""
+    """Sends on, with the headers and the time that the answer took here, and knows whether it has begun."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
+        self._since_s = time.perf_counter()
         self.started = False
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started = True
-            message["headers"] = [*_without_ours(message.get("headers", ())), *HEADERS]
+            took_ms = (time.perf_counter() - self._since_s) * 1000
+            took = (b"server-timing", b"app;dur=%.1f" % took_ms)
+            message["headers"] = [*_without_ours(message.get("headers", ())), *HEADERS, took]
         await self._send(message)
 
 

@@ -62,7 +62,8 @@ class Card:
     url: str
     model: str
     facts: tuple[tuple[str, str], ...]
-    seen: str
+    first: str  # when it was seen
+    last: str
     current: bool
     unknown: bool
 
@@ -75,7 +76,7 @@ def routes(site: Site) -> list[Any]:
         asked = query(request, SAID)
         found = await workers_page(site.store)
         now = await overview(site.store)
-        around = await frame(site, now, "Workers", "Workers - Thinkledger", said=said(asked))
+        around = frame(site, now, "Workers", "Workers - Thinkledger", said=said(asked))
         return show(
             request, "workers/page.html", around,
             rows=[_row(site, one, found.as_of_ms) for one in found.workers if one.open],
@@ -137,7 +138,8 @@ def _card(one: EndpointCard) -> Card:
         url=one.base_url,
         model=one.model,
         facts=one.facts,
-        seen=f"{wording.moment(one.first_seen_ms)} - {wording.moment(one.last_seen_ms)}",
+        first=wording.moment(one.first_seen_ms),
+        last=wording.moment(one.last_seen_ms),
         current=one.current,
         unknown=one.unknown,
     )

@@ -160,7 +160,7 @@ def _stored(product: Product) -> Iterator[tuple[str, bytes]]:
             for value in row:
                 if isinstance(value, str | bytes):
                     yield table, value.encode() if isinstance(value, str) else value
-    for codec, body in product.rows("SELECT codec, raw FROM response"):
+    for codec, body in product.rows("SELECT codec, raw FROM body"):
         yield "response", unpack(codec, body)
 
 

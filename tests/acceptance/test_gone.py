@@ -15,6 +15,7 @@ def test_a_killed_worker_is_gone_at_once_and_dead_when_another_has_taken_over(pr
         with product.worker(simulator.url, "--concurrency", "4", "--lease-ttl", "1h", "--name", "gpu-7") as dying:
             wait_for(lambda: simulator.stats()["open"] == 4, "4 requests in flight")
             assert _counts(product) == (1, 0)
+            wait_for(lambda: "endpoint up" in web.ask("/").body, "the worker's word of its server")
             dying.kill()
         assert _counts(product) == (0, 1)
         status = product.run("status").stdout.decode()
@@ -26,6 +27,7 @@ def test_a_killed_worker_is_gone_at_once_and_dead_when_another_has_taken_over(pr
             page = web.ask(path).body
             assert 'mark bad"><span aria-hidden="true">\N{BALLOT X}</span> gone<' in page, path
             assert "0 live, 0 late, 1 gone, 0 stopped, 0 dead" in page, path
+            assert "endpoint not asked" in page, path
         assert web.ask("/api/v1/workers").json["data"]["workers"][0]["liveness"] == "gone"
         simulator.play("sglang")
         product.finish(simulator.url)

@@ -66,7 +66,10 @@ def check_stored(product: Product, data: bytes) -> None:
     """Every row is the raw body of an accepted response, byte for byte, and says that nobody asked for it."""
     from app.store.codec import unpack
 
-    kept = product.rows("SELECT codec, raw FROM response JOIN job ON job.id = job_id ORDER BY ordinal")
+    kept = product.rows(
+        "SELECT codec, raw FROM body JOIN response ON response.id = response_id JOIN job ON job.id = job_id"
+        " ORDER BY ordinal"
+    )
     assert b"".join(unpack(codec, raw) + b"\n" for codec, raw in kept) == data
     facts = "SELECT DISTINCT form, http_status, worker_id, endpoint_id, accepted_seq > 0, superseded_seq FROM response"
     assert product.rows(facts) == [("raw_responses", None, None, None, 1, None)]

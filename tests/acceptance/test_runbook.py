@@ -8,15 +8,27 @@ from dataclasses import dataclass, field
 import anyio
 import pytest
 
-from tests.acceptance.runbook import Command, Happens, Log, Step, alike, programs, run, sections
 from tests.integration.store import raw
 from tests.integration.store.raw import connection
 from tests.integration.test_reparse import answer, old_bug
+from tests.support.documents import (
+    RUNBOOK,
+    SERVER,
+    Command,
+    Happens,
+    Log,
+    Step,
+    alike,
+    programs,
+    run,
+    sections,
+    steps,
+)  # fmt: skip
 from tests.support.filled import filled, thought
 from tests.support.product import Product, RunningWorker, wait_for
 from tests.support.simulator import Simulator
 
-SECTIONS = sections()
+SECTIONS = {title: steps(RUNBOOK, title) for title in sections(RUNBOOK)}
 Scene = Callable[["Room"], None]
 
 
@@ -148,7 +160,7 @@ def _do(step: Step, room: Room) -> None:
             for line in lines:
                 assert line in room.worker.said(), line
         case Command(typed, code, prints):
-            found, said = run(step, room.product.folder, room.simulator.url)
+            found, said = run(step, room.product.folder, {SERVER: room.simulator.url})
             shown = "\n".join([f"$ {typed}", *said])
             assert found == code, shown
             assert alike(prints, said), f"{shown}\n--- the page shows\n" + "\n".join(prints)

@@ -46,7 +46,10 @@ def parse(words: list[str]) -> list[str]:
         context = command.make_context(command.name, rest, parent=context, resilient_parsing=False)
         if not isinstance(command, click.Group):
             return verbs
-        name, found, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        words = [*context._protected_args, *context.args]
+        if not words and command.invoke_without_command:
+            return verbs
+        name, found, rest = command.resolve_command(context, words)
         assert name is not None
         assert found is not None
         verbs.append(name)

@@ -54,14 +54,14 @@ def test_answers_of_the_old_bug_are_repaired_and_a_second_time_nothing_changes(t
         await at.dataset("d", 40)
         await answers(at, old_bug, *(thought(number) for number in range(39)))
         await answers(at, lambda reading: reading, thought(39))
-        bodies = await rows(at, "SELECT id, raw, raw_sha256 FROM response")
+        bodies = await rows(at, "SELECT id, raw, raw_sha256 FROM response JOIN body ON response_id = id")
         before = await at.store.seq()
         dry = await again(at)
         assert (dry.bodies, dry.unchanged, dict(dry.transitions)) == (40, 1, {MISSING_TO_SPLIT: 39})
         assert await at.store.seq() == before
         done = await again(at, apply=True)
         assert (done.bodies, done.unchanged, dict(done.transitions)) == (40, 1, {MISSING_TO_SPLIT: 39})
-        assert await rows(at, "SELECT id, raw, raw_sha256 FROM response") == bodies
+        assert await rows(at, "SELECT id, raw, raw_sha256 FROM response JOIN body ON response_id = id") == bodies
         tally = (await overview(at.store, "d")).datasets[0].tally
         assert (str(tally.capture), tally.missing, tally.adds_up) == ("40/40", 0, True)
         facts = "SELECT DISTINCT verdict, reasoning_chars > 0, content_chars > 0, state FROM job"

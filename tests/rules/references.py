@@ -12,7 +12,9 @@ from app.capture.flags import Flag
 from app.model import states
 from app.model.states import MOVES, Event, JobState
 from tests.deploy.units import tree
+from tests.rules import openapi
 from worker import cli_settings
+from worker.examples import EXAMPLES
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs/reference"
 MADE = "<!-- made from the code by `make references`; a test compares them -->"
@@ -42,6 +44,7 @@ def commands() -> Iterator[str]:
         arguments = [one for one in command.params if isinstance(one, click.Argument)]
         usage = " ".join(["thinkledger", words, *(str(one.make_metavar(_context(command))) for one in arguments)])
         yield from ("```", usage, "```", "", *_options(command))
+        yield from _examples(words)
 
 
 def _context(command: click.Command) -> click.Context:
@@ -49,11 +52,14 @@ def _context(command: click.Command) -> click.Context:
 
 
 def _help(command: click.Command) -> Iterator[str]:
-    """The help text; an example of it is a block."""
-    text = inspect.cleandoc(command.help or "")
-    for line in text.splitlines():
-        head, example, call = line.partition("Example: ")
-        yield f"{head}Example: `{call}`" if example and not head else line
+    yield from inspect.cleandoc(command.help or "").splitlines()
+
+
+def _examples(words: str) -> Iterator[str]:
+    yield from ("", "```sh")
+    for one in EXAMPLES[words]:
+        yield from (f"# {one.why.removesuffix(':')}", one.call)
+    yield "```"
 
 
 def _options(command: click.Command) -> Iterator[str]:
@@ -139,9 +145,18 @@ def _comments(source: str) -> dict[str, str]:
     return dict(re.findall(r'= "(\w+)"  # (.+)', source))
 
 
+def api_tables() -> tuple[dict[str, str], dict[str, str]]:
+    """The two tables of the page of the JSON API, which is held against the running server: GET and POST."""
+    text = (FOLDER / "json-api.md").read_text(encoding="utf-8")
+    row = re.compile(r"^\| `(/api/v1[^`]*)` \| (.*) \|$", re.MULTILINE)
+    gets, _, posts = text.partition("| POST |")
+    return dict(row.findall(gets)), dict(row.findall(posts))
+
+
 def write() -> None:
     """Write every page."""
-    for name, text in pages().items():
+    made = pages() | {"openapi.json": openapi.text(openapi.document(*api_tables()))}
+    for name, text in made.items():
         (FOLDER / name).write_text(text, encoding="utf-8")
 
 

@@ -13,7 +13,8 @@ from app.web.application import NOUNS
 from app.web.hosts import Hosts
 from app.web.site import Site
 from tests.deploy.units import tree
-from tests.rules.references import FOLDER, SECRETS, pages
+from tests.rules import openapi
+from tests.rules.references import FOLDER, SECRETS, api_tables, pages
 from tests.support.dashboard import Dashboard, dashboard
 from tests.support.filled import every_kind, filled
 from worker import cli_settings
@@ -31,6 +32,11 @@ def test_every_command_and_option_is_explained() -> None:
             assert getattr(one, "help", None) or one.name in ("help", "version"), (words, one.name)
 
 
+def test_the_document_of_the_api_is_what_its_tables_and_the_code_say() -> None:
+    made = openapi.text(openapi.document(*api_tables()))
+    assert (FOLDER / "openapi.json").read_text(encoding="utf-8") == made, "run `make references`"
+
+
 def test_every_secret_is_explained() -> None:
     assert set(SECRETS) == cli_settings.NOT_FLAGS
 
@@ -42,14 +48,6 @@ def test_the_commands_page_names_every_option() -> None:
         for one in command.params:
             if isinstance(one, click.Option) and not isinstance(command, click.Group) and one.name != "help":
                 assert max(one.opts, key=len) in section, (words, one.opts)
-
-
-def api_tables() -> tuple[dict[str, str], dict[str, str]]:
-    """The two tables of the page: GET and POST."""
-    text = (FOLDER / "json-api.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(/api/v1[^`]*)` \| (.*) \|$", text.partition("| POST |")[0], re.MULTILINE)
-    posts = re.findall(r"^\| `(/api/v1[^`]*)` \| (.*) \|$", text.partition("| POST |")[2], re.MULTILINE)
-    return dict(rows), dict(posts)
 
 
 @pytest.fixture(scope="module")

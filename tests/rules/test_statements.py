@@ -132,7 +132,7 @@ def test_the_check_itself_sees_a_walk(store: Connection) -> None:
     for statement in (
         select(JOB.c.id).where(JOB.c.preview == bindparam("text")),
         select(JOB.c.id).order_by(JOB.c.id),
-        select(RESPONSE.c.raw).where(RESPONSE.c.worker_id == bindparam("worker")),
+        select(RESPONSE.c.raw_bytes).where(RESPONSE.c.worker_id == bindparam("worker")),
         select(JOB.alias("another").c.id),
         JOB.update().values(rank=1),
     ):

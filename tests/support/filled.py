@@ -26,7 +26,7 @@ from app.store.store import Store, open_store
 from app.store.tables import DATASET, JOB, SAMPLE, SOURCE
 from app.store.transaction import Tx
 from tests.support.cancelling import cancel
-from tests.support.stores import db
+from tests.support.kinds import db
 
 START_MS = 1_770_000_000_000  # a whole minute
 _numbers = count(1)

@@ -1,38 +1,64 @@
-"""Where a test's store lies: in a file, or for the tests that run on both in a database of a PostgreSQL server."""
+"""Stores of the past: one of each earlier schema version is kept in `tests/stores`, written by its own program.
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+Before a migration is added, `python -m tests.support.stores` writes the store of the version that is an earlier one
+from then on.
+"""
+
+import gzip
 from pathlib import Path
 
-KINDS = ("sqlite", "postgresql")
+import anyio
 
-_kind = "sqlite"
+from app.store import schema
+from tests.integration.store.raw import connection
+from tests.support.filled import every_kind, filled
+from tests.support.typed import ROOT
 
-
-def db(path: Path | str) -> str:
-    """What `--db` is for the store that a test names by a path."""
-    if _kind == "sqlite":
-        return str(path)
-    from tests.support.postgres import server
-
-    return server().url_of(str(path))
+FOLDER = ROOT / "tests/stores"
 
 
-def kind() -> str:
-    """On what the test runs now."""
-    return _kind
+def make(path: Path) -> None:
+    """A store of today with jobs in every state and answers of every kind."""
+
+    async def fill() -> None:
+        async with filled(path) as at:
+            await every_kind(at)
+
+    anyio.run(fill)
 
 
-@contextmanager
-def stores_on(kind: str) -> Iterator[None]:
-    """Let every store be of that kind."""
-    global _kind
-    before, _kind = _kind, kind
-    try:
-        if kind == "postgresql":
-            from tests.support.postgres import server
+def dump(path: Path) -> bytes:
+    """Its one file, packed; made by SQLite, since what was committed last may lie in the WAL."""
+    copy = path.with_suffix(".copy")
+    with connection(path) as store:
+        store.execute("VACUUM INTO ?", (str(copy),))
+    return gzip.compress(copy.read_bytes(), mtime=0)
 
-            server()  # or the test is skipped here, with the reason
-        yield
-    finally:
-        _kind = before
+
+def load(packed: bytes, path: Path) -> None:
+    """The store of a dump, in the mode that every store has."""
+    path.write_bytes(gzip.decompress(packed))
+    path.chmod(0o600)
+    with connection(path) as store:
+        store.execute("PRAGMA journal_mode=WAL")
+
+
+def kept() -> dict[str, Path]:
+    """The dumps by their schema version."""
+    return {file.name.partition(".")[0]: file for file in sorted(FOLDER.glob("*.db.gz"))}
+
+
+def write(folder: Path) -> Path:
+    """Write today's store among the kept ones, in `folder` meanwhile."""
+    make(folder / "t.db")
+    file = FOLDER / f"{schema.NEWEST}.db.gz"
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(dump(folder / "t.db"))
+    return file
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as meanwhile:
+        write(Path(meanwhile))

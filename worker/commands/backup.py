@@ -20,7 +20,6 @@ def register(app: typer.Typer) -> None:
 HELP = """Copy the store while workers go on, verify the copy, and only then give it its name.
 
 TARGET is a file or a folder; without it the copy goes to STORE.backups/ with the time in its name.
-Example: thinkledger backup /mnt/backups --keep 7
 """
 
 

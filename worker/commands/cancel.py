@@ -17,8 +17,6 @@ from worker.asking_person import confirm
 STATES = [str(state) for state in sources(Event.CANCEL)]
 CAUSES = [str(cause) for cause in Cause]
 HELP = """Take jobs out, chosen by state or cause. What is done stays done; a worker's later answer is kept aside.
-
-Example: thinkledger cancel B1_glaive --state failed --cause rejected --dry-run
 """
 
 

@@ -20,7 +20,6 @@ def register(app: typer.Typer) -> None:
 HELP = """Check the SQLite library, the file system, locks, disk, store, backup, workers, clock and endpoints.
 
 One line a check. Warnings exit 0; a failure exits by its kind: 5 for a dead endpoint, 8 for a damaged store.
-Example: thinkledger doctor --endpoint http://127.0.0.1:30000
 """
 
 

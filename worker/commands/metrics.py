@@ -10,7 +10,6 @@ from worker import cli_context
 HELP = """Print the metrics of a store in the text form of Prometheus.
 
 The same as /metrics of the dashboard, without a server: for the text file collector of a node exporter.
-Example: thinkledger metrics > thinkledger.prom.part && mv thinkledger.prom.part thinkledger.prom
 """
 
 

@@ -13,7 +13,7 @@ def register(app: typer.Typer) -> None:
 
 HELP = """Bring an older store to this version's schema, after a backup into STORE.backups/.
 
-Refused while a worker or a server runs on it. Example: thinkledger --db B1.db migrate --dry-run
+Refused while a worker or a server runs on it.
 """
 
 

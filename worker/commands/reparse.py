@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 HELP = """Read stored bodies anew with the present parser and show how verdicts change. Asks no server.
 
 Without --apply nothing is written. With it, answers that would be worse keep their old reading (exit 6), unless
---allow-regression is given. Example: thinkledger reparse B1_glaive --apply
+--allow-regression is given.
 """
 
 
@@ -98,11 +98,12 @@ async def _one(
 
 def _show(reports: list[Report], *, as_json: bool) -> None:
     from app.capture import PARSER_VERSION
+    from app.responses.transitions import report_json
 
     if as_json:
         applied = any(report.applied for report in reports)
-        facts = {"parser_version": PARSER_VERSION, "applied": applied, "datasets": [_facts(one) for one in reports]}
-        cli_context.put_json(facts)
+        datasets = [{"name": one.name} | report_json(one) for one in reports]
+        cli_context.put_json({"parser_version": PARSER_VERSION, "applied": applied, "datasets": datasets})
         return
     for report in reports:
         for line in _lines(report, PARSER_VERSION):
@@ -115,10 +116,7 @@ def _lines(report: Report, version: int) -> Iterator[str]:
     yield f"{report.name}: {report.bodies:,} stored bodies read by parser {version}{written}"
     yield f"  unchanged  {report.unchanged:,}"
     for transition, count in report.transitions.most_common():
-        marks = [] if transition.accepted else ["not the accepted answer"]
-        marks += ["other text or flags"] if transition.before is transition.after else []
-        marks += ["later turns were asked after the old text"] if transition.history else []
-        marks += ["REGRESSION"] if transition.regression else []
+        marks = transition.remarks + (["REGRESSION"] if transition.regression else [])
         shown = f"  ({', '.join(marks)})" if marks else ""
         yield f"  {transition.before} -> {transition.after}  {count:,}{shown}"
     for flag in report.loss_flags:
@@ -131,23 +129,3 @@ def _lines(report: Report, version: int) -> Iterator[str]:
         yield f"  {report.kept:,} regressions were not written; their old readings stand (--allow-regression)"
     if report.overtaken:
         yield f"  {report.overtaken:,} were read anew by somebody else meanwhile"
-
-
-def _facts(report: Report) -> dict[str, Any]:
-    return {
-        "name": report.name,
-        "bodies": report.bodies,
-        "unchanged": report.unchanged,
-        "transitions": [
-            {"from": one.before, "to": one.after, "accepted": one.accepted, "regression": one.regression, "n": count}
-            for one, count in report.transitions.most_common()
-        ],
-        "loss_flags": {
-            flag: {"more": report.flagged[flag], "fewer": report.cleared[flag]} for flag in report.loss_flags
-        },
-        "regressions": report.regressions,
-        "regressions_not_written": report.kept,
-        "finished": report.finished,
-        "reopened": report.reopened,
-        "overtaken": report.overtaken,
-    }

@@ -19,7 +19,6 @@ def register(app: typer.Typer) -> None:
 HELP = """Put a verified copy of BACKUP in the place of the store that --db names; what was there is kept beside it.
 
 Refused while a worker or a server runs on that store. Jobs that were leased when the backup was made are ready again.
-Example: thinkledger --db B1.db restore B1.db.backups/B1-20260729T120000.000Z.db
 """
 
 

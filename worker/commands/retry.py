@@ -34,8 +34,6 @@ def register(app: typer.Typer) -> None:
 
 
 HELP = """Ask jobs again, chosen by state, verdict, cause or loss flag. Earlier answers stand until newer ones come.
-
-Example: thinkledger retry B1_glaive --verdict truncated --max-tokens 32768 --dry-run
 """
 
 

@@ -20,8 +20,6 @@ def register(app: typer.Typer) -> None:
 
 
 HELP = """Run the simulator: an OpenAI-compatible server without a model, with every way a real one fails.
-
-Example: thinkledger simulate --port 30000 --persona sglang --fault http_503@first:3
 """
 
 

@@ -20,7 +20,6 @@ def register(app: typer.Typer) -> None:
 HELP = """Answer one SELECT from the store. Nothing can be changed by it, and workers are not disturbed.
 
 The view `answer` has raw, reasoning and content of every accepted answer.
-Example: thinkledger sql "SELECT verdict, count(*) AS n FROM job GROUP BY 1" --format table
 """
 
 

@@ -27,8 +27,6 @@ def register(app: typer.Typer) -> None:
 
 
 HELP = """Lease prompts, ask the endpoint, store the answers; runs until stopped.
-
-Example: thinkledger worker start --endpoint http://127.0.0.1:30000 --until-empty
 """
 
 

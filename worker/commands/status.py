@@ -25,7 +25,6 @@ HELP = """Show how far each dataset is: progress, capture, rate, ETA, holds and 
 
 With --check one line for each thing that needs a person, and an exit code for monitoring: 0 nothing, 8 a damaged store
 or sums that differ, 7 reasoning lost or a dataset held for it, 9 disk, 5 server, worker or evaluation, 6 the rest.
-Example: thinkledger status --check || notify "thinkledger needs you"
 """
 
 

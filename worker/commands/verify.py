@@ -25,7 +25,6 @@ HELP = """Compare all that a store says twice: sums, answers, copies, hashes, re
 What it came to is noted, so that pages and `status` show an alarm until a later one finds nothing.
 
 Without --full 500 bodies are hashed and read anew, with it every one. Exit 8 when anything is wrong.
-Example: thinkledger --db B1.db verify --full
 """
 
 

@@ -20,13 +20,10 @@ COLUMNS = (
 NUMBERS = frozenset({"id", "slots used", "rate", "failed 1 h"})
 
 LIST_HELP = """List the workers: who runs, what they hold, how fast they are; then the latest that ended.
-
-Example: thinkledger worker list --json
 """
 DRAIN_HELP = """Ask a worker to claim nothing more, and to end when its open answers have come.
 
 ID is the number that `thinkledger worker list` shows. The worker hears it within two seconds and exits 0.
-Example: thinkledger worker drain 3
 """
 
 

@@ -40,11 +40,14 @@
   // Polling: the page is asked for once more, and only marked elements that differ are replaced.
   const live = { tag: null, timer: null, failures: 0, stopped: false, saidMs: 0, waiting: new Map() };
   const seconds = () => Number(byId("interval").value);
+  const JITTER = 0.2;  // tabs that were opened together do not ask together for ever
+
+  const spread = () => 1 - JITTER / 2 + JITTER * Math.random();
 
   function plan() {
     window.clearTimeout(live.timer);
     if (live.stopped || document.hidden || seconds() === 0) return;
-    live.timer = window.setTimeout(poll, Math.min(LONGEST_SECONDS, seconds() * 2 ** live.failures) * 1000);
+    live.timer = window.setTimeout(poll, Math.min(LONGEST_SECONDS, seconds() * 2 ** live.failures) * spread() * 1000);
   }
 
   async function poll() {

@@ -1,11 +1,14 @@
 """What workers say of their servers is one truth for the header, `status`, the page of workers and the alarm."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.gates.evaluating import Look, evaluate
 from app.gates.health import Endpoints, Found, Reach, endpoints_in, note_health
+from app.leasing import locks
 from app.leasing.workers import Leave, Registration, leave, register, renew
 from app.model.ids import WorkerId
 from app.model.timed import DOWN_SAID_MS, GIB
@@ -13,6 +16,7 @@ from app.progress import wording
 from app.progress.about import about
 from app.progress.alerts import alerts_page
 from app.progress.gathering import overview
+from app.progress.statements import open_workers
 from app.progress.workers import workers_page
 from app.store.store import wall_ms
 from tests.support.filled import Filled, filled
@@ -30,7 +34,7 @@ def anyio_backend() -> str:
 
 async def reach(at: Filled) -> Endpoints:
     async with at.store.snapshot() as reads:
-        return await endpoints_in(reads, at.clock.ms)
+        return await endpoints_in(reads, at.clock.ms, at.store.place.workers)
 
 
 async def say(at: Filled, worker: WorkerId, url: str, trouble: str | None) -> None:
@@ -74,6 +78,40 @@ async def test_who_has_ended_or_is_silent_says_nothing(tmp_path: Path) -> None:
     assert [found.reach for found in (silent, heard, ended)] == [Reach.NOT_ASKED, Reach.UP, Reach.NOT_ASKED]
     assert silent.known == URL
     assert wording.endpoints(ended) == "endpoint not asked"
+
+
+@pytest.mark.parametrize("trouble", [None, "refused"])
+async def test_a_killed_worker_says_nothing_from_the_moment_its_lock_is_free(
+    tmp_path: Path, trouble: str | None
+) -> None:
+    """Neither that its server is up nor that it is down, long before its time to live has passed."""
+    async with filled(tmp_path / "t.db") as at:
+        (uuid,) = [row.uuid for row in await opened(at)]
+        lock = locks.take(at.store.place.workers, uuid)
+        await say(at, at.worker, URL, trouble)
+        at.clock.ms += DOWN_SAID_MS + 1
+        await at.store.write(renew, at.worker)
+        alive = (await reach(at), await alarms(at))
+        lock.let_go()
+        killed = (await reach(at), await alarms(at))
+        shown = [(await overview(at.store)).endpoints, (await about(at.store)).endpoints]
+        shown.append((await workers_page(at.store)).asked)
+    assert alive[0].reach is (Reach.UP if trouble is None else Reach.DOWN)
+    assert alive[1] == ([] if trouble is None else ["endpoint_down"])
+    assert [found.reach for found in (killed[0], *shown)] == [Reach.NOT_ASKED] * 4
+    assert killed[1] == []
+
+
+async def opened(at: Filled) -> Sequence[Any]:
+    async with at.store.snapshot() as reads:
+        return await reads.rows(open_workers())
+
+
+async def alarms(at: Filled) -> list[str]:
+    """Those that stand after a look."""
+    look = Look("one", (500 * GIB, 1000 * GIB), workers=at.store.place.workers)
+    await at.store.write(evaluate, look)
+    return [alarm.kind for alarm in (await alerts_page(at.store)).standing]
 
 
 async def test_the_time_is_that_of_the_turn_and_not_of_other_words(tmp_path: Path) -> None:

@@ -17,13 +17,14 @@ from tests.integration.store.kit import around, in_store, nothing, run
 from tests.support.product import Product
 
 ROOT = Path(__file__).parents[3]
+TODAY = schema.NEWEST
 NEXT = '''"""A schema of tomorrow, for tests."""
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "tomorrow"
+down_revision = "{newest}"
 branch_labels = None
 depends_on = None
 
@@ -38,8 +39,8 @@ def upgrade():
 def tomorrow(folder: Path, monkeypatch: pytest.MonkeyPatch, more: str = "pass") -> None:
     """This program with one more migration."""
     shutil.copytree(ROOT / "migrations", folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "versions" / "0002_tomorrow.py").write_text(NEXT.format(more=more))
-    monkeypatch.setattr(schema, "NEWEST", "0002")
+    (folder / "versions" / "tomorrow.py").write_text(NEXT.format(newest=TODAY, more=more))
+    monkeypatch.setattr(schema, "NEWEST", "tomorrow")
     monkeypatch.setattr(migrations, "scripts", lambda: ScriptDirectory(str(folder)))
 
 
@@ -54,14 +55,16 @@ def test_an_older_store_is_upgraded_after_a_backup(tmp_path: Path, monkeypatch: 
     with pytest.raises(UsageError, match="`thinkledger migrate`"):
         in_store(path, nothing)
     done = upgraded(path)
-    assert (done.found, done.wanted) == ("0001", "0002")
+    assert (done.found, done.wanted) == (TODAY, "tomorrow")
     assert raw.query(path, "SELECT DISTINCT colour FROM dataset") == [("red",)]
-    assert raw.query(path, "SELECT detail FROM event WHERE kind = 'migrated'") == [('{"from": "0001", "to": "0002"}',)]
+    assert raw.query(path, "SELECT detail FROM event WHERE kind = 'migrated'") == [
+        (f'{{"from": "{TODAY}", "to": "tomorrow"}}',)
+    ]
     assert raw.query(path, "SELECT count(*) FROM job") == [(16,)]
     assert raw.query(path, "PRAGMA foreign_key_check") == []
     assert done.backup is not None
     assert done.backup.parent == tmp_path / "t.db.backups"
-    assert raw.query(done.backup, "SELECT version_num FROM alembic_version") == [("0001",)]
+    assert raw.query(done.backup, "SELECT version_num FROM alembic_version") == [(TODAY,)]
     assert raw.query(done.backup, "SELECT count(*) FROM job") == [(16,)]
     assert upgraded(path).backup is None
 
@@ -72,7 +75,7 @@ def test_a_dry_run_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     make_filled(path)
     tomorrow(tmp_path / "migrations", monkeypatch)
     before = around(tmp_path / "store")
-    assert upgraded(path, dry_run=True) == Migrated("0001", "0002", None)
+    assert upgraded(path, dry_run=True) == Migrated(TODAY, "tomorrow", None)
     assert around(tmp_path / "store") == before
 
 
@@ -91,7 +94,7 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(
     tomorrow(tmp_path / "migrations", monkeypatch, more)
     with pytest.raises(error):
         upgraded(path)
-    assert raw.query(path, "SELECT version_num FROM alembic_version") == [("0001",)]
+    assert raw.query(path, "SELECT version_num FROM alembic_version") == [(TODAY,)]
     assert raw.query(path, "SELECT count(*) FROM sample") == [(14,)]
     assert raw.query(path, "SELECT count(*) FROM pragma_table_info('dataset') WHERE name = 'colour'") == [(0,)]
 
@@ -106,7 +109,7 @@ def test_nothing_is_upgraded_while_a_worker_runs(tmp_path: Path, monkeypatch: py
             upgraded(path)
     finally:
         lock.free()
-    assert raw.query(path, "SELECT version_num FROM alembic_version") == [("0001",)]
+    assert raw.query(path, "SELECT version_num FROM alembic_version") == [(TODAY,)]
     assert not (tmp_path / "t.db.backups").exists()
 
 
@@ -117,7 +120,7 @@ def test_without_room_for_the_backup_nothing_is_upgraded(tmp_path: Path, monkeyp
     monkeypatch.setattr("app.store.copying.shutil.disk_usage", lambda _folder: type("U", (), {"free": 1}))
     with pytest.raises(ResourceExhausted):
         upgraded(path)
-    assert raw.query(path, "SELECT version_num FROM alembic_version") == [("0001",)]
+    assert raw.query(path, "SELECT version_num FROM alembic_version") == [(TODAY,)]
 
 
 @pytest.mark.parametrize(
@@ -144,4 +147,4 @@ def test_the_command_says_that_there_is_nothing_to_do(product: Product) -> None:
     make_filled(product.db)
     assert b"nothing to do" in product.run("migrate").stdout
     facts = json.loads(product.run("migrate", "--dry-run", "--json").stdout)
-    assert facts == {"schema": 1, "from": "0001", "to": "0001", "backup": None, "dry_run": True}
+    assert facts == {"schema": 1, "from": TODAY, "to": TODAY, "backup": None, "dry_run": True}

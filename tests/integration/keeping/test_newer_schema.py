@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app.store.schema import NEWEST
 from tests.deploy.units import tree
 from tests.integration.keeping.kit import make_filled
 from tests.integration.store import raw
@@ -13,7 +14,7 @@ from tests.support.typed import typed
 from worker import cli_settings
 
 SENTENCE = (
-    "error: The store has the schema 9999, which is newer than this version knows (0001). "
+    f"error: The store has the schema 9999, which is newer than this version knows ({NEWEST}). "
     "Upgrade thinkledger on this machine."
 )
 SERVER = "http://127.0.0.1:9"

@@ -59,7 +59,7 @@ def test_a_restore_to_a_new_path_makes_the_store_there(product: Product) -> None
 def test_a_backup_that_is_not_sound_replaces_nothing(product: Product) -> None:
     make_filled(product.db)
     make_filled(product.folder / "copy.db")
-    flipped = "UPDATE response SET raw = CAST(substr(raw, 1, 50) || X'00' || substr(raw, 52) AS BLOB) WHERE id = 3"
+    flipped = "UPDATE body SET raw = CAST(substr(raw, 1, 50) || X'00' || substr(raw, 52) AS BLOB) WHERE response_id = 3"
     verified(product.folder / "copy.db", flipped)
     before = product.db.read_bytes()
     said = product.run("restore", "copy.db", code=8).stderr.decode()

@@ -34,7 +34,10 @@ def test_an_empty_store_is_sound(tmp_path: Path) -> None:
 
 SEEDED = {
     "flipped_byte": (
-        f"UPDATE response SET raw = CAST(substr(raw, 1, 50) || X'00' || substr(raw, 52) AS BLOB) WHERE id = {ANSWER}",
+        (
+            "UPDATE body SET raw = CAST(substr(raw, 1, 9) || X'00' || substr(raw, 11) AS BLOB)"
+            f" WHERE response_id = {ANSWER}"
+        ),
         "first s1: response 7: its body hashes to",
     ),
     "flipped_byte_of_a_superseded_body": (
@@ -42,9 +45,10 @@ SEEDED = {
         "first s1: response 1: its body hashes to",
     ),
     "not_zstd": (
-        "UPDATE response SET raw = X'0102' WHERE codec = 'zstd' AND id = 2",
+        "UPDATE body SET raw = X'0102' WHERE codec = 'zstd' AND response_id = 2",
         "first s2: response 2: its body cannot be unpacked",
     ),
+    "no_body": (f"DELETE FROM body WHERE response_id = {ANSWER}", "response 7 (attempt 2): its body is not there"),
     "length": (f"UPDATE response SET raw_bytes = 7 WHERE id = {ANSWER}", "and 7 were recorded"),
     "counter": (
         "UPDATE counter SET n = n + 1 WHERE metric = 'state:done' AND dataset_id = 1",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.stores import KINDS, stores_on
+from tests.support.kinds import KINDS, stores_on
 
 ON_FILES = ("test_locks", "test_state_machine")
 

@@ -25,7 +25,7 @@ from app.store.tables import DATASET, JOB, SAMPLE
 from app.store.transaction import Tx
 from tests.integration.store.kit import run
 from tests.support.filled import Clock, chat
-from tests.support.stores import db
+from tests.support.kinds import db
 
 LEASE_MS = 600_000
 GOOD = chat("thought</think>answer")

@@ -295,7 +295,7 @@ class Leases(RuleBasedStateMachine):
 
     @invariant()
     def every_body_is_what_was_sent_and_done_jobs_show_their_readings(self) -> None:
-        rows = self.do(self.room.all, "SELECT id, codec, raw, raw_sha256 FROM response")
+        rows = self.do(self.room.all, "SELECT id, codec, raw, raw_sha256 FROM response JOIN body ON response_id = id")
         for number, codec, raw, sha256 in rows:
             assert unpack(codec, raw) == self.room.bodies[number]
             assert hashlib.sha256(self.room.bodies[number]).hexdigest() == sha256

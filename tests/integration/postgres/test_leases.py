@@ -8,7 +8,7 @@ from hypothesis import settings
 from tests.integration.leasing.model import MAX_ATTEMPTS
 from tests.integration.leasing.test_state_machine import JOBS_EACH, RANKS, Leases
 from tests.integration.store.kit import DEEP, examples
-from tests.support.stores import stores_on
+from tests.support.kinds import stores_on
 
 
 class LeasesOnAServer(Leases):

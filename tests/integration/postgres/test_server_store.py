@@ -25,8 +25,8 @@ from app.store.tables import EVENT, METADATA
 from app.store.transaction import Tx
 from tests.integration.leasing.kit import Room, counters, open_room
 from tests.integration.store.kit import note, run
+from tests.support.kinds import stores_on
 from tests.support.postgres import Server, free_port, server, start
-from tests.support.stores import stores_on
 
 pytestmark = pytest.mark.anyio
 ODD = ["\x00", "\x01", "a\x00b\x01\x02", "\\u0000 \\\\u0000", "é \U0001f600", "", "\\", "\x00\x01\x01\x00"]

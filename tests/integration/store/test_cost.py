@@ -36,6 +36,7 @@ def _written(path: Path) -> Iterator[list[int]]:
     """Bytes that go to the WAL. A snapshot from before keeps it from being begun anew."""
     wal, grown = path.with_name(path.name + "-wal"), [0]
     with raw.connection(path) as old:
+        old.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         old.execute("BEGIN")
         old.execute("SELECT seq FROM meta").fetchall()
         before = wal.stat().st_size

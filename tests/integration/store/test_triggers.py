@@ -173,8 +173,7 @@ def test_a_late_answer_is_counted_once(opened: Any, tmp_path: Path) -> None:
     opened.execute("BEGIN")
     _apply(opened, Change(1, JobState.READY, Verdict.MISSING, 1, None, 0))
     opened.execute(
-        "INSERT INTO response (id, job_id, attempt, received_ms, raw_bytes, raw_sha256, raw)"
-        " VALUES (1, 1, 1, 0, 0, '', x'')"
+        "INSERT INTO response (id, job_id, attempt, received_ms, raw_bytes, raw_sha256) VALUES (1, 1, 1, 0, 0, '')"
     )
     late = "SELECT n FROM counter WHERE metric = 'late'"
     assert opened.execute(late).fetchall() == []
@@ -189,8 +188,8 @@ def test_what_a_worker_brings_is_counted_by_the_minute(opened: Any) -> None:
     _apply(opened, Change(1, JobState.READY, Verdict.MISSING, 1, None, 0))
     for attempt, received_ms in enumerate((0, 59_999, 60_000), 1):
         opened.execute(
-            "INSERT INTO response (job_id, attempt, worker_id, received_ms, raw_bytes, raw_sha256, raw)"
-            " VALUES (1, ?, 1, ?, 0, '', x'')",
+            "INSERT INTO response (job_id, attempt, worker_id, received_ms, raw_bytes, raw_sha256)"
+            " VALUES (1, ?, 1, ?, 0, '')",
             (attempt, received_ms),
         )
     opened.execute(
@@ -208,8 +207,8 @@ def test_how_long_bodies_of_workers_took_is_counted_by_dataset(opened: Any) -> N
     took = [(1, 0, 1000), (1, 0, 1001), (1, 500, 0), (1, None, 9), (None, 0, 9), (1, 0, 7_200_001)]
     for attempt, (worker, requested_ms, received_ms) in enumerate(took, 1):
         opened.execute(
-            "INSERT INTO response (job_id, attempt, worker_id, requested_ms, received_ms, raw_bytes, raw_sha256, raw)"
-            " VALUES (1, ?, ?, ?, ?, 0, '', x'')",
+            "INSERT INTO response (job_id, attempt, worker_id, requested_ms, received_ms, raw_bytes, raw_sha256)"
+            " VALUES (1, ?, ?, ?, ?, 0, '')",
             (attempt, worker, requested_ms, received_ms),
         )
     kept = "SELECT dataset_id, least_ms, n, sum_ms FROM latency WHERE n <> 0 OR sum_ms <> 0 ORDER BY least_ms"

@@ -47,6 +47,43 @@ def test_pause_and_resume_by_form_lead_back_to_the_dataset(opened: Dashboard) ->
     assert opened.submit("/datasets/free/resume").headers["location"] == "/datasets/free?said=not_held"
 
 
+def test_a_form_leads_back_to_the_page_as_it_was_chosen(opened: Dashboard) -> None:
+    """From the chosen span of the charts, also by the pages between; an export to the choices of its order."""
+    shown = opened.ask("/datasets/free?span=6h").body
+    hidden = '<input type="hidden" name="span" value="6h">'
+    assert hidden in shown
+    for link in ("retry?span=6h", "reparse?span=6h", "retry?verdict=missing&amp;span=6h"):
+        assert f'href="/datasets/free/{link}"' in shown, link
+    retry = opened.ask("/datasets/free/retry?state=failed&span=6h").body
+    assert retry.count(hidden) == 2
+    assert hidden in opened.ask("/datasets/free/reparse?span=6h").body
+    assert hidden in opened.submit("/datasets/free/reparse", {"dry_run": 1, "span": "6h"}).body
+    for path, form, said in (
+        ("pause", {}, "paused"), ("resume", {}, "resumed"),
+        ("retry", {"state": "failed", "expected_count": 2}, "retried.2"), ("reparse", {"dry_run": 0}, "reparsed.0"),
+    ):  # fmt: skip
+        to = opened.submit(f"/datasets/free/{path}", form | {"span": "6h"}).headers["location"]
+        assert to == f"/datasets/free?span=6h&said={said}"
+        assert opened.ask(to).status == 200
+    order = {"dataset": "free", "only": "done", "format": "jsonl", "packing": "gzip", "allow_uncaptured": "1"}
+    to = opened.submit("/exports", order).headers["location"]
+    assert to == "/exports?dataset=free&only=done&format=jsonl&packing=gzip&said=export"
+    assert opened.ask(to).status == 200
+
+
+@pytest.mark.parametrize("evil", ["//evil.example", "https://evil.example", "6h/../..", "6h\r\nx: y", "\\evil.example"])
+def test_no_form_leads_anywhere_else(opened: Dashboard, tmp_path: Path, evil: str) -> None:
+    """What leads back is a known word, never an address: the way there is always made here."""
+    before = states(tmp_path), events(tmp_path)
+    for path in ("pause", "resume", "reparse"):
+        answer = opened.submit(f"/datasets/free/{path}", {"span": evil})
+        assert (answer.status, "location" in answer.headers) == (400, False), path
+    retry = opened.submit("/datasets/free/retry", {"state": "failed", "expected_count": 2, "span": evil})
+    export = opened.submit("/exports", {"dataset": "free", "packing": evil})
+    assert [(one.status, "location" in one.headers) for one in (retry, export)] == [(400, False)] * 2
+    assert (states(tmp_path), events(tmp_path)) == before
+
+
 def test_pause_and_resume_by_program(opened: Dashboard) -> None:
     assert opened.send("/api/v1/datasets/free/pause", {"reason": "lunch"}).json["data"]["new"] is True
     assert opened.send("/api/v1/datasets/free/pause", {}).json["data"]["new"] is False
