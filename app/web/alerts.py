@@ -15,7 +15,7 @@ from app.progress.overview import Overview
 from app.progress.present import present
 from app.web.actions import Outcome, action
 from app.web.answers import Answer, Asked, json_response
-from app.web.asking import Said, query
+from app.web.asking import Said, query, row_number
 from app.web.frame import frame
 from app.web.marks import Mark
 from app.web.pages import show
@@ -66,7 +66,7 @@ def routes(site: Site) -> list[Any]:
         return json_response({"data": alerts_json(found), "as_of": found.as_of_ms, "seq": found.seq})
 
     async def seen(request: Asked, _form: Said) -> Outcome:
-        number = int(request.path_params["number"])
+        number = row_number(int(request.path_params["number"]), "alarm")
         if not _known(await alerts_page(site.store), number):
             raise NotFound(f"There is no alarm {number}. The page of alerts lists them.")
         moved = await site.store.write(acknowledge, Acknowledge(number, "web"))

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TypeVar
 from urllib.parse import parse_qsl
 
-from app.model.errors import UsageError
+from app.model.errors import NotFound, UsageError
 from app.web.answers import Asked
 
 LONGEST_QUERY = 8 * 1024
@@ -16,6 +16,13 @@ MOST_FIELDS = 40
 LARGEST = 2**53
 
 Word = TypeVar("Word", bound=StrEnum)
+
+
+def row_number(number: int, noun: str) -> int:
+    """The number of an address as one that a row may have; SQLite takes none beyond 64 bits."""
+    if not 0 <= number <= LARGEST:
+        raise NotFound(f"There is no {noun} {str(number)[:40]}.")
+    return number
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from app.progress.gathering import overview
 from app.progress.sample import SampleView, sample
 from app.progress.samples_json import sample_json
 from app.web.answers import Answer, Asked, attachment, json_bytes
-from app.web.asking import Said, query
+from app.web.asking import Said, query, row_number
 from app.web.frame import frame
 from app.web.pages import show
 from app.web.sample_words import PARTS, Shown, Whole, sample_words
@@ -79,7 +79,8 @@ def _twins(site: Site) -> list[Any]:
     @get(f"{base}/samples/{{sample_id:str}}/attempts/{{attempt:int}}/raw")
     async def raw(request: Asked, name: str, sample_id: str, attempt: int) -> Answer:
         asked = query(request, "replica", "turn")
-        return _download(await _find(site, name, sample_id, asked, attempt), "raw", attempt)
+        wanted = row_number(attempt, "attempt")
+        return _download(await _find(site, name, sample_id, asked, wanted), "raw", wanted)
 
     return [in_path, in_query, raw]
 

@@ -14,7 +14,7 @@ from app.progress.workers import EndpointCard, LeaseLine, WorkerLine, workers_pa
 from app.progress.workers_json import workers_json
 from app.web.actions import Outcome, action
 from app.web.answers import Answer, Asked, json_response
-from app.web.asking import Said, query
+from app.web.asking import Said, query, row_number
 from app.web.frame import frame
 from app.web.marks import Mark, endpoint_mark, liveness_mark
 from app.web.pages import show
@@ -93,7 +93,7 @@ def routes(site: Site) -> list[Any]:
         return json_response({"data": workers_json(found), "as_of": found.as_of_ms, "seq": found.seq})
 
     async def drain(request: Asked, _form: Said) -> Outcome:
-        number = int(request.path_params["number"])
+        number = row_number(int(request.path_params["number"]), "worker")
         moved = await drain_worker(site.store, WorkerId(number))
         go = site.url("/workers", **{SAID: "draining" if moved else "not_open"})
         return Outcome(go, data={"worker": number, "draining": moved})

@@ -19,7 +19,7 @@ from app.store.tables import METADATA
 from tests.integration.store.kit import make
 
 ROOT = Path(__file__).parents[2]
-LARGE = {"job", "sample", "response", "reading", "failure", "token_ids", "turn"}
+LARGE = {"job", "sample", "response", "body", "reading", "failure", "token_ids", "turn"}
 SMALL = {
     "dataset", "counter", "worker", "hold", "unread", "meta", "endpoint", "source", "gate_window", "alarm", "evaluator",
     "candidates", "leased",  # bounded parts: what a list searches for one page, what workers hold

@@ -142,6 +142,7 @@ def test_a_worker_is_asked_to_drain(opened: Dashboard) -> None:
     assert opened.submit(f"/workers/{number}/drain").headers["location"] == "/workers?said=draining"
     assert opened.ask("/api/v1/overview").json["data"]["workers"]["open"][0]["draining"] is True
     assert opened.submit("/workers/4711/drain").status == 404
+    assert opened.submit(f"/workers/{2**64}/drain").status == 404  # beyond what a row can have
 
 
 CHANGES = {  # every one there is, with the event that it leaves

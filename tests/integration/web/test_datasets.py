@@ -140,6 +140,7 @@ def test_alarms_are_shown_counted_and_acknowledged(tmp_path: Path) -> None:
         assert "acknowledged, still stands" in after
         assert '<span class="badge">' not in after
         assert running.submit("/alerts/4711/acknowledge").status == 404
+        assert running.submit(f"/alerts/{2**64}/acknowledge").status == 404
     with connection(tmp_path / "t.db") as store:
         kinds = store.execute("SELECT kind FROM event WHERE kind LIKE 'alarm_ack%'").fetchall()
     assert len(kinds) == len(acts)

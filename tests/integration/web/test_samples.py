@@ -120,6 +120,7 @@ def test_the_twin_of_a_sample_holds_all_of_it(opened: Dashboard) -> None:
     raw = opened.ask("/api/v1/datasets/free/samples/s1/attempts/1/raw")
     assert raw.body == data["texts"]["raw"]["text"]
     assert opened.ask("/api/v1/datasets/free/samples/s1/attempts/9/raw").status == 404
+    assert opened.ask(f"/api/v1/datasets/free/samples/s1/attempts/{2**64}/raw").status == 404
 
 
 def test_no_character_breaks_a_page(tmp_path: Path) -> None:
