@@ -1,6 +1,7 @@
 """The model of leases against a store on PostgreSQL: the same rules, the same invariants, a database an example."""
 
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -19,6 +20,9 @@ class LeasesOnAServer(Leases):
         self.on_server.enter_context(stores_on("postgresql"))
         self.filled = False
         super().__init__()
+
+    def lay(self, path: Path) -> None:
+        """A database is made when it is opened."""
 
     def _open(self) -> None:
         super()._open()
