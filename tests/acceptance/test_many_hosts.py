@@ -69,6 +69,15 @@ def status(hosts: OnServer) -> dict[str, dict[str, int]]:
     return found
 
 
+def test_a_password_in_the_url_is_not_shown(tmp_path: Path) -> None:
+    product = Product(tmp_path)
+    (tmp_path / "thinkledger.toml").write_text('db = "postgresql://me:secret@127.0.0.1:1/runs"\n')
+    shown = product.run("config").stdout.decode()
+    assert "postgresql://127.0.0.1:1/runs" in shown
+    refused = product.run("status", code=5)
+    assert b"secret" not in shown.encode() + refused.stdout + refused.stderr
+
+
 @pytest.mark.parametrize("words", [("backup",), ("restore", "x"), ("doctor",), ("sql", "SELECT 1"), ("migrate",)])
 def test_what_works_on_files_only_says_what_to_use_instead(hosts: OnServer, words: tuple[str, ...]) -> None:
     said = hosts.run(*words, code=4).stderr.decode()
