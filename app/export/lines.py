@@ -2,7 +2,6 @@
 
 import json
 import re
-from typing import Any
 
 import msgspec
 
@@ -15,30 +14,15 @@ _LONE = re.compile("[\ud800-\udfff]")
 def line_of(row: Exported, preset: Preset = Preset.RUN_INFERENCE) -> bytes:
     """One line of UTF-8 with its end. Only a lone surrogate, which UTF-8 cannot hold, is an escape."""
     values = SHAPES[preset].build(row)
-    if "messages" in values:  # already JSON: writing it down again would cost half of the line's time
-        values["messages"] = _Messages(row.messages)
     try:
-        return msgspec.json.encode(values, enc_hook=_raw) + b"\n"
+        if "messages" in values:  # already JSON: writing it down again would cost half of the line's time
+            values["messages"] = msgspec.Raw(_compact(row.messages))
+        return msgspec.json.encode(values) + b"\n"
     except (UnicodeEncodeError, OverflowError):  # a lone surrogate, or an integer beyond 64 bits
-        text = json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=_parsed)
+        if "messages" in values:
+            values["messages"] = json.loads(row.messages)
+        text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
         return _LONE.sub(_escape, text).encode() + b"\n"
-
-
-class _Messages:
-    """Messages as they are stored."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-
-def _raw(value: Any) -> msgspec.Raw:
-    assert isinstance(value, _Messages)
-    return msgspec.Raw(_compact(value.text))
-
-
-def _parsed(value: Any) -> Any:
-    assert isinstance(value, _Messages)
-    return json.loads(value.text)
 
 
 def _compact(messages: str) -> bytes:

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from app.export import statements
@@ -21,7 +22,7 @@ from app.store.store import Store
 
 FIRST_PAGE = 200
 LARGEST_PAGE = 400
-_STORED = tuple(field.name for field in fields(Stored) if field.name not in ("response", "body"))
+_between = attrgetter(*Stored._fields[1:-1])  # what stands in a Stored between the response and its body
 ROOMY_BYTES = 16 * 2**20  # stored bytes of one page; above it the next page is half as long
 Tokens = Mapping[int, tuple[bytes | None, bytes | None]]  # of prompt and answer, by the response
 
@@ -63,7 +64,7 @@ class Answered:
             usage=usage_of(response, row.form, body),
             tool_calls=None if row.tool_calls is None else tool_calls_of(row.form, body),
             replica=row.replica if self.replicated else None,
-            stored=Stored(response=response, body=body, **{name: getattr(row, name) for name in _STORED}),
+            stored=Stored._make((response, *_between(row), body)),
             parts=None if row.parts is None else tuple(json.loads(row.parts)),
             tokens=(_ids(prompt), _ids(answer)),
             template=template,

@@ -3,16 +3,15 @@
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.export.body import open_body
 from app.export.template import Template
 from app.model.ids import ResponseId
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """How the answer came, and its very bytes."""
+class Stored(NamedTuple):
+    """How the answer came, and its very bytes. A tuple: one is made for each answer, whatever the file shows of it."""
 
     response: ResponseId
     replica: int

@@ -127,8 +127,9 @@ def _take(walked: Walked, answer: Answered, taking: Taking) -> list[bytes]:
     walked.jobs += 1
     walked.verdicts[answer.verdict] += 1
     walked.finish_reasons[answer.finish_reason] += 1
-    walked.endpoints.update(None if row.endpoint_id is None else EndpointId(row.endpoint_id) for row in answer.rows)
-    walked.parser_versions.update(row.parser_version for row in answer.rows)
+    for row in answer.rows:
+        walked.endpoints[None if row.endpoint_id is None else EndpointId(row.endpoint_id)] += 1
+        walked.parser_versions.add(row.parser_version)
     generations = exported.generations or (exported,)
     walked.with_tool_calls += any(one.tool_calls is not None for one in generations)
     return lines

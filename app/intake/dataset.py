@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.intake import statements
+from app.intake.known import CREATED
 from app.intake.request import ImportRequest
 from app.model.config import DatasetConfig
 from app.model.errors import UsageError
@@ -69,7 +70,7 @@ async def find_or_create(tx: Tx, request: ImportRequest) -> DatasetId:
     dataset = DatasetId(int(await tx.value(statements.new_dataset(), row)))
     event = {
         "at_ms": tx.now_ms,
-        "kind": "dataset_created",
+        "kind": CREATED,
         "dataset_id": dataset,
         "detail": json.dumps({"name": request.dataset}),
     }

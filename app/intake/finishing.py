@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from app.intake import statements
 from app.intake.adding import Batch, source_row
+from app.intake.known import IMPORTED, memory_of
 from app.intake.request import ImportReport
 from app.store.transaction import Tx
 
@@ -16,6 +17,7 @@ class End:
 
     batch: Batch
     report: ImportReport
+    bytes_read: int  # of the file
 
 
 async def finish(tx: Tx, ends: Sequence[End]) -> list[None]:
@@ -49,7 +51,8 @@ async def _finish_one(tx: Tx, end: End) -> None:
         cut_off = {"dataset": batch.into, "file_name": report.file, "source": source, "at_ms": tx.now_ms}
         await tx.run(statements.end_cut_off(), cut_off)
     detail = {"file": report.file, "rows": report.rows, "added": report.added, "rejected": report.rejected}
-    event = {"at_ms": tx.now_ms, "kind": "imported", "dataset_id": batch.into, "detail": json.dumps(detail)}
+    detail |= {"memory": memory_of(batch.request, report, end.bytes_read)}
+    event = {"at_ms": tx.now_ms, "kind": IMPORTED, "dataset_id": batch.into, "detail": json.dumps(detail)}
     await tx.run(statements.new_event(), event)
 
 

@@ -9,7 +9,7 @@ import anyio
 from anyio import to_thread
 from anyio.streams.memory import MemoryObjectSendStream
 
-from app.intake import companions
+from app.intake import companions, known
 from app.intake.adding import Batch, Outcome, add_batches
 from app.intake.chunks import Chunk, Tally, chunks
 from app.intake.dataset import Target, check_name, find
@@ -45,6 +45,9 @@ async def import_file(store: Store, request: ImportRequest, progress: Callable[[
     ):
         target = await find(store, request)
         request = request.into(target.config)
+        if (again := await known.recall(store, target.id, request)) is not None:
+            progress(Progress(lines.size or 0, lines.size, again.rows, 0, 0))
+            return replace(again, samples=target.config.samples)
         run = _Import(store, request, target, lines, out, uncaptured, progress)
         send, receive = anyio.create_memory_object_stream[Chunk](_AHEAD)
         async with anyio.create_task_group() as tasks:
@@ -181,7 +184,7 @@ class _Import:
             unanswered.end()
             report = replace(report, fates=dict(fates), unanswered=unanswered.path)
         if self._dataset is not None:
-            await self._store.write(finish, End(self._batch([]), report))
+            await self._store.write(finish, End(self._batch([]), report, self._lines.bytes_read))
         return report
 
     def _report(self) -> ImportReport:

@@ -7,12 +7,13 @@ takes a scan of them for every batch (42,000 samples: 10 s instead of 10 ms).
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Integer, Text, bindparam, func, insert, select, update
+from sqlalchemy import Integer, Text, bindparam, func, insert, literal_column, select, update
 from sqlalchemy.sql import Select
 from sqlalchemy.sql.dml import Insert, ReturningInsert, Update
 
 from app.model.states import JobState
 from app.store.batch import batch_rows
+from app.store.limiting import at_most
 from app.store.tables import DATASET, EVENT, JOB, SAMPLE, SOURCE
 
 _DATASET = bindparam("dataset", type_=Integer())
@@ -217,6 +218,19 @@ def source_of_content() -> Select[tuple[int]]:
     """The sources of a dataset that are these very bytes."""
     return select(SOURCE.c.id).where(
         SOURCE.c.dataset_id == _DATASET, SOURCE.c.sha256 == bindparam("file_sha256", type_=Text())
+    )
+
+
+@cache
+def latest_imports() -> Select[tuple[str, str]]:
+    """The imports into a dataset of that number, its making and deleting, the newest first; a thousand at most."""
+    named = ("imported", "dataset_created", "dataset_deleting")
+    kinds = EVENT.c.kind.in_([literal_column(f"'{kind}'") for kind in named])
+    return (
+        select(EVENT.c.kind, EVENT.c.detail)
+        .where(kinds, EVENT.c.dataset_id == _DATASET)
+        .order_by(EVENT.c.id.desc())
+        .limit(at_most(1000))
     )
 
 

@@ -36,10 +36,19 @@ class Place:
 
 async def conversations_at(reads: Reads, places: Sequence[Place]) -> Mapping[tuple[JobId, int], Conversation]:
     """Each conversation with the answers that it has before that turn."""
+    return conversations_of(places, await histories_of(reads, places))
+
+
+async def histories_of(reads: Reads, places: Sequence[Place]) -> Sequence[Any]:
+    """The stored answers before those turns, as `conversations_of` takes them."""
     if not places:
-        return {}
+        return ()
     wanted = bind_rows((one.job, one.turn) for one in places)
-    rows = await reads.rows(statements.histories(), {"wanted": wanted})
+    return await reads.rows(statements.histories(), {"wanted": wanted})
+
+
+def conversations_of(places: Sequence[Place], rows: Sequence[Any]) -> Mapping[tuple[JobId, int], Conversation]:
+    """`conversations_at` from its rows: bodies are unpacked here, so many of them belong into a thread."""
     by_job = {JobId(job): list(of_job) for job, of_job in groupby(rows, key=lambda row: int(row.job_id))}
     return {(one.job, one.turn): _conversation(one, by_job.get(one.job, ())) for one in places}
 
@@ -82,7 +91,7 @@ def facts_of(turns: Sequence[Any]) -> Facts:
 
 def worst_of(turns: Sequence[Any]) -> Any:
     """The turn that a job speaks by."""
-    return min(turns, key=lambda turn: _WORST_FIRST.index(Verdict(turn.verdict)))
+    return turns[0] if len(turns) == 1 else min(turns, key=lambda turn: _WORST_FIRST.index(Verdict(turn.verdict)))
 
 
 def _sum(turns: Sequence[Any], name: str) -> int | None:

@@ -17,6 +17,7 @@ from app.store.transaction import Tx
 
 PAGE = 1_000  # samples whose jobs one transaction removes
 BACKUP, EXPORTED = "backup", "exported"  # the events that tell of copies
+DELETING = "dataset_deleting"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,7 @@ async def _close(tx: Tx, several: Sequence[Doomed]) -> list[None]:
     for doomed in several:
         _refuse(doomed, int(await tx.value(statements.leases_of(), {"dataset": doomed.id})))
         await hold(tx, [HoldRequest(doomed.id, HoldKind.PERSON, "being deleted")])
+        await events.note(tx, DELETING, dataset=doomed.id)  # from here on no imported file is there as a whole
     return [None] * len(several)
 
 

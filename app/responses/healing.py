@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
+from anyio import to_thread
+
 from app.capture import Form, said
-from app.leasing.conversations import Place, conversations_at
+from app.leasing.conversations import Place, conversations_of, histories_of
 from app.model.conversation import Conversation, Said
 from app.model.ids import DatasetId, JobId, ResponseId, WorkerId
 from app.model.lease import Lease
@@ -55,14 +57,22 @@ def said_before(row: Any) -> Said:
 
 
 async def with_turns(store: Store, rows: Sequence[Any], changed: list[Changed]) -> list[Changed]:
-    """The changes, one of each conversation that goes on by them with what it needs for that."""
+    """The changes, one of each conversation that goes on by them with what it needs for that.
+
+    Bodies are unpacked and requests hashed in a thread: of a batch that takes longer than an event loop may stand.
+    """
     talks = list(_concerned(rows, {one.response: one for one in changed if one.conversation}))
     if not talks:
         return changed
     async with store.snapshot() as reads:
-        found = await conversations_at(reads, [talk.place for talk in talks])
-    going_on = dict(_going_on(talk, found[talk.place.job, talk.place.turn], store.epoch) for talk in talks)
+        histories = await histories_of(reads, [talk.place for talk in talks])
+    going_on = await to_thread.run_sync(_all_going_on, talks, histories, store.epoch)
     return [going_on.get(one.response) or one for one in changed]
+
+
+def _all_going_on(talks: Sequence[_Talk], histories: Sequence[Any], epoch: int) -> dict[ResponseId, Changed]:
+    found = conversations_of([talk.place for talk in talks], histories)
+    return dict(_going_on(talk, found[talk.place.job, talk.place.turn], epoch) for talk in talks)
 
 
 def _concerned(rows: Sequence[Any], changed: Mapping[ResponseId, Changed]) -> Iterator[_Talk]:

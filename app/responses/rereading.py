@@ -7,6 +7,7 @@ read as before is left alone, so a reparse that was cut off is finished by runni
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from anyio import to_thread
@@ -35,6 +36,7 @@ COMPARED = (
     "verdict", "flags", "loss_flags", "found", "reasoning", "content", "text_form", "tool_calls", "finish_reason",
     "usage", "parts", "choices",
 )  # fmt: skip
+_stored_values, _values_of = attrgetter(*COMPARED), itemgetter(*COMPARED)  # of a stored reading, and of a new one
 WITHOUT_ANSWER = frozenset(sources(Event.ACCEPT)) - {JobState.LEASED}
 
 
@@ -100,7 +102,7 @@ def _changed(row: Any) -> Changed | None:
     response = ResponseId(row.id)
     anew = reading_row(response, 0, reading)
     other_ids = other_token_ids(row, reading)
-    if not other_ids and all(anew[name] == getattr(row, name) for name in COMPARED):
+    if not other_ids and _values_of(anew) == _stored_values(row):
         return None
     was_none = Verdict(row.verdict) is Verdict.MALFORMED
     heals = was_none and reading.verdict is not Verdict.MALFORMED and not row.answered and row.state in WITHOUT_ANSWER

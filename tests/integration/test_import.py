@@ -201,7 +201,7 @@ def test_the_states_add_up_to_the_samples(tmp_path: Path, file: Path) -> None:
 STATEMENTS = ("dataset_named", "standing", "taken", "first_places", "highest_ordinal", "add_samples", "add_jobs")
 
 
-@pytest.mark.parametrize("name", [*STATEMENTS, "count_source", "finish_source", "source_of_content"])
+@pytest.mark.parametrize("name", [*STATEMENTS, "count_source", "finish_source", "source_of_content", "latest_imports"])
 def test_no_statement_reads_a_whole_table(tmp_path: Path, file: Path, name: str) -> None:
     from sqlalchemy import text
     from sqlalchemy.dialects import sqlite

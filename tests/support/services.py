@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from tests.support.typed import ROOT
@@ -92,7 +93,8 @@ class Machine:
         """Until it has ended; it is the child of another call of this program, so nobody here can wait for it."""
         file = self.root / f"{unit}.pid"
         pid = int(file.read_text(encoding="utf-8"))
-        os.kill(pid, signal.SIGTERM)
+        with suppress(ProcessLookupError):  # it may have ended by itself
+            os.kill(pid, signal.SIGTERM)
         while not _ended(pid):
             time.sleep(0.05)  # a look at the fact again, as systemd's own wait
         file.unlink()

@@ -48,6 +48,6 @@ def test_an_upgraded_store_says_the_same_in_every_column_of_an_answer(
     before = raw.query(path, "SELECT sample_id, replica, raw, reasoning, content, verdict FROM answer ORDER BY 1, 2")
     assert len(before) > 10
     tomorrow(tmp_path / "migrations", monkeypatch)
-    assert upgraded(path).wanted == "0002"
+    assert upgraded(path).wanted == "tomorrow"
     after = raw.query(path, "SELECT sample_id, replica, raw, reasoning, content, verdict FROM answer ORDER BY 1, 2")
     assert after == before

@@ -1,6 +1,8 @@
 """A conversation goes on by what a reparse finds, and is done when its answers came, not when they were read anew."""
 
+import threading
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -10,10 +12,11 @@ from app.export.presets import Preset
 from app.export.request import ExportRequest
 from app.intake.importing import import_file
 from app.intake.request import ImportRequest
+from app.leasing import conversations
 from app.leasing.datasets import dataset_of
 from app.model.lease import Lease, Settle
 from app.model.verdicts import Verdict
-from app.responses import imported
+from app.responses import healing, imported
 from app.responses.rereading import Reparse, reparse
 from app.responses.transitions import Report
 from tests.integration.leasing.kit import open_room
@@ -51,6 +54,33 @@ async def test_a_conversation_that_a_reparse_ends_was_done_when_its_answer_came(
         minutes = await store.room.all("SELECT minute, done FROM bucket WHERE done > 0")
         assert minutes == [(came_ms // 60_000, 1)]
         await store.check()
+
+
+async def test_a_reparse_unpacks_and_hashes_conversations_beside_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch of them takes longer than the pages of the same process may wait."""
+    in_threads: dict[str, set[int]] = {}
+
+    def noted(module: ModuleType, name: str) -> None:
+        real = getattr(module, name)
+
+        def note(*arguments: object) -> object:
+            in_threads.setdefault(name, set()).add(threading.get_ident())
+            return real(*arguments)
+
+        monkeypatch.setattr(module, name, note)
+
+    async with talks(tmp_path, 3) as store:
+        (lease,) = await store.room.claim(await store.room.worker())
+        assert await store.answer(lease, 0, "a")
+        await unread_by_an_older_parser(store, lease, 1, "b")
+        for module, name in ((healing, "unpack"), (healing, "was_sent"), (conversations, "unpack")):
+            noted(module, name)
+        report = await reparsed(store, apply=False)
+        assert report.changed == 1
+    assert set(in_threads) == {"unpack", "was_sent"}
+    assert threading.get_ident() not in set[int]().union(*in_threads.values())
 
 
 async def test_an_answer_that_was_put_aside_comes_back_by_no_reparse(tmp_path: Path) -> None:

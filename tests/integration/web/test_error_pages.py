@@ -90,10 +90,10 @@ def test_a_page_before_the_login_shows_no_way_to_others(tmp_path: Path) -> None:
         assert '<nav aria-label="Pages"' not in running.ask("/login").body
 
 
-@pytest.mark.parametrize("name", ["%00", "style.css%00", "a" * 300, "%2e%2e/application.py", "x/style.css", "", "%ff"])
-def test_a_name_that_no_static_file_has_is_not_found_without_a_token(tmp_path: Path, name: str) -> None:
+def test_a_name_that_no_static_file_has_is_not_found_without_a_token(tmp_path: Path) -> None:
     """Anybody may ask for static files: a name may not reach the file system and end as an error in the log."""
     fill_free(tmp_path)
     with dashboard(tmp_path) as running:
-        assert running.ask(f"/static/{name}").status == 404
+        for name in ("%00", "style.css%00", "a" * 300, "%2e%2e/application.py", "x/style.css", "", "%ff"):
+            assert running.ask(f"/static/{name}").status == 404, name
         assert running.ask("/static/style.css").status == 200
