@@ -9,15 +9,22 @@ _AGAIN = frozenset({"40001", "40P01"})  # serialisation failure, deadlock: nothi
 
 _BY_CLASS = {
     "08": "busy",  # the connection
-    "25": "busy",  # a transaction that was idle for too long, or a server that only reads: a failover
     "40": "busy",
-    "55": "busy",  # a lock was not to be had
     "57": "busy",  # shutdown, crash, cancelled
     "53": "busy",  # too many connections, no memory
     "58": "io",
     "XX": "io",
 }
-_BY_STATE = {"53100": "full", "XX001": "damaged", "XX002": "damaged"}
+_BY_STATE = {
+    "25006": "busy",  # a server that only reads: a failover
+    "25P03": "busy",  # a transaction was idle for too long
+    "25P04": "busy",
+    "53100": "full",
+    "55006": "busy",
+    "55P03": "busy",  # a lock was not to be had
+    "XX001": "damaged",
+    "XX002": "damaged",
+}
 _REFUSED = {
     "28000": "does not let this user in",
     "28P01": "does not accept this password",
