@@ -52,17 +52,20 @@ async def recall(store: Store, dataset: DatasetId | None, request: ImportRequest
 
 
 async def _memories(store: Store, dataset: DatasetId) -> list[Memory]:
-    """Those of the dataset's imports, the newest first, back to where it was made or began to be deleted."""
+    """Those of the dataset's imports, the newest first, back to where it was made.
+
+    None where its deletion ever began: that may have been cut off, and an import that ran beside it ended after it.
+    """
     async with store.snapshot() as reads:
         events = await reads.rows(statements.latest_imports(), {"dataset": dataset})
-    memories: list[Memory] = []
-    for event in events:
-        if event.kind != IMPORTED:
-            return memories
-        memory = json.loads(event.detail).get("memory")
-        if memory is not None:
-            memories.append(memory)
-    return []  # so many imports that its beginning is out of sight
+    made = next((at for at, event in enumerate(events) if event.kind == CREATED), None)
+    if made is None:
+        return []  # so many imports that its beginning is out of sight
+    since = events[:made]
+    if any(event.kind != IMPORTED for event in since):
+        return []
+    memories = (json.loads(event.detail).get("memory") for event in since)
+    return [memory for memory in memories if memory is not None]
 
 
 def _read_as(request: ImportRequest) -> dict[str, Any]:

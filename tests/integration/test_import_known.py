@@ -105,6 +105,12 @@ def test_a_dataset_whose_deletion_was_cut_off_remembers_no_file(
     in_store(tmp_path, cut_off)
     assert [take(tmp_path, file).added for _ in range(2)] == [1, 0]
 
+    async def go_on(store: Store) -> None:
+        assert await store.write(deleting._remove_pages, Doomed(DatasetId(1), "d")) == 1
+
+    in_store(tmp_path, go_on)  # beside an import that ended meanwhile, and is cut off again
+    assert take(tmp_path, file).added == 1
+
 
 def test_every_contradiction_is_named_at_every_import(tmp_path: Path, file: Path) -> None:
     file.write_bytes(lines({"id": "x", "prompt": "p"}, {"id": "y", "prompt": "p"}))
