@@ -70,7 +70,9 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def root(
     ctx: typer.Context,
-    db: Annotated[str, typer.Option(metavar="PATH", help="The store: a path or sqlite:///PATH.")] = DEFAULT_DB,
+    db: Annotated[
+        str, typer.Option(metavar="PATH", help="The store: a path, sqlite:///PATH or postgresql://...")
+    ] = DEFAULT_DB,
     verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="More on stderr.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors only on stderr.")] = False,
     log_format: Annotated[

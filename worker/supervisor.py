@@ -245,7 +245,7 @@ async def _registered(settings: WorkerSettings, tools: Tools) -> AsyncIterator[t
         flock_works = await anyio.to_thread.run_sync(locks.conflicts, lock)
         worker = await tools.store.write(register, _registration(settings, identity))
         gone = False
-        tools.log.info("worker_started", worker=worker, store=str(tools.store.place.path))
+        tools.log.info("worker_started", worker=worker, store=tools.store.place.shown)
         try:
             yield worker, flock_works
         finally:

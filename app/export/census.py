@@ -128,7 +128,7 @@ class Census:
 
 async def take_census(store: Store, name: str) -> Census:
     """Count a dataset in one snapshot."""
-    async with store.snapshot() as reads:
+    async with store.snapshot(settled=True) as reads:
         dataset = await _named(reads, name)
         of_dataset = {"dataset": dataset}
         facts = await reads.first(statements.store_facts())

@@ -50,9 +50,10 @@ async def look_once(
     store: Store, holder: str, on_trouble: Callable[[str], None], backup_ms: int | None = BACKUP_OLD_MS
 ) -> None:
     """One look, unless another holds the lease: it ends alarms whose reason is gone, and raises those that stand."""
+    kept_ms = None if store.place.server is not None else backup_ms  # a server is backed up by its own means
     try:
         await note_damage(store)
-        await store.write(evaluate, Look(holder, disk_of(store), backup_ms, store.place.workers))
+        await store.write(evaluate, Look(holder, disk_of(store), kept_ms, store.place.workers))
     except (Unavailable, ResourceExhausted) as error:
         on_trouble(str(error))
 

@@ -10,6 +10,7 @@ from typing import Any
 from app.gates import statements_timed as statements
 from app.leasing import locks
 from app.model.ids import EndpointId, WorkerId
+from app.store.beside import beside_others
 from app.store.transaction import Reads, Tx
 
 
@@ -22,6 +23,7 @@ class Found:
     trouble: str | None
 
 
+@beside_others
 async def note_health(tx: Tx, words: Sequence[Found]) -> list[None]:
     """Keep each as the worker's latest word; the time is that of the last turn from well to ill or back."""
     await tx.seq()

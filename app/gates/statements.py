@@ -23,6 +23,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from app.store.batch import batch_rows
+from app.store.beside import on_servers, only_one_at
 from app.store.tables import ALARM, DATASET, ENDPOINT, GATE_WINDOW
 
 _FACTS = ("gate", "first", "recent", "answers", "lost")
@@ -35,7 +36,7 @@ _ENDPOINT = bindparam("endpoint", type_=Integer())
 def windows() -> Select[Any]:
     """The windows of the batch's pairs, with what they are judged by; null facts where a window has not begun."""
     pairs = batch_rows("pairs", dataset=int, endpoint=int)
-    return (
+    found = (
         select(
             pairs.c.dataset,
             pairs.c.endpoint,
@@ -52,6 +53,8 @@ def windows() -> Select[Any]:
             and_(GATE_WINDOW.c.dataset_id == pairs.c.dataset, GATE_WINDOW.c.endpoint_id == pairs.c.endpoint),
         )
     )
+    # A window is read, judged and written: by one transaction at a time.
+    return on_servers(found, first=only_one_at(pairs, pairs.c.dataset, pairs.c.endpoint))
 
 
 @cache

@@ -11,6 +11,7 @@ from app.model.errors import StoreReplaced
 from app.model.ids import DatasetId, JobId, WorkerId
 from app.model.lease import Lease
 from app.store.batch import bind_rows
+from app.store.beside import beside_others
 from app.store.store import Store
 from app.store.transaction import Reads, Tx
 
@@ -54,6 +55,7 @@ class Prompt:
     content_sha256: str = ""
 
 
+@beside_others
 async def claim(tx: Tx, requests: Sequence[ClaimRequest]) -> list[list[Lease]]:
     """Leases for each request, lowest rank first; none from a held dataset, none for a worker that is not live.
 

@@ -9,10 +9,12 @@ from app.leasing.failure_groups import group_of
 from app.model.ids import JobId
 from app.model.lease import Failure, Lease, Settle
 from app.model.states import JobState
+from app.store.beside import beside_others
 from app.store.store import Store
 from app.store.transaction import Tx
 
 
+@beside_others
 async def fail(tx: Tx, failures: Sequence[Failure]) -> list[JobState | None]:
     """The state that each job moved to, or None where the lease was no longer its holder's."""
     return [await _fail_one(tx, failure) for failure in failures]

@@ -36,6 +36,7 @@ from app.model.limits import (
 )
 from app.model.states import Event, JobState
 from app.store.batch import batch_rows
+from app.store.beside import on_servers
 from app.store.guards import may
 from app.store.limiting import at_most
 from app.store.tables import (
@@ -114,6 +115,7 @@ def _claim(suspects: ColumnElement[bool]) -> ReturningUpdate[Any]:
         )
         .order_by(JOB.c.rank, JOB.c.id)
         .limit(at_most("slots"))
+        .with_for_update(skip_locked=True, of=JOB)  # SQLite, whose writers are alone, leaves this out
     )
     return (
         update(JOB)
@@ -149,10 +151,15 @@ def took_turn() -> Update:
     """Note when a dataset was last claimed from, so that equals take turns: after all others, whatever clocks do."""
     everyone = DATASET.alias("everyone")
     after_all = select(func.max(everyone.c.claimed_ms) + 1).scalar_subquery()
-    return (
+    taken = (
         update(DATASET)
         .where(DATASET.c.id == bindparam("dataset"))
         .values(claimed_ms=func.max(bindparam("now_ms", type_=Integer), after_all))
+    )
+    mine = select(DATASET.c.id).where(DATASET.c.id == bindparam("dataset"))
+    # Whoever claims from it at the same moment notes the same: it is not waited for.
+    return on_servers(
+        taken, instead=taken.where(DATASET.c.id.in_(mine.with_for_update(skip_locked=True, key_share=True)))
     )
 
 

@@ -9,6 +9,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from app.model.states import MOVES, Event, JobState
 from app.store.batch import batch_rows
+from app.store.beside import on_servers
 from app.store.guards import may
 from app.store.tables import BODY, JOB, META, READING, RESPONSE, TURN
 
@@ -68,12 +69,15 @@ def every_reading() -> Select[Any]:
 def fences() -> Select[Any]:
     """Where the conversations of the batch are, and who holds them."""
     jobs = batch_rows("jobs", job=int)
-    return (
+    found = (
         select(JOB.c.id, JOB.c.state, JOB.c.attempt, JOB.c.turn, JOB.c.lease_worker, META.c.epoch)
         .select_from(jobs)
         .join(JOB, JOB.c.id == jobs.c.job)
         .join(META, META.c.id == 1)
     )
+    # Nobody may claim them between this look and what is decided by it.
+    locked = select(JOB.c.id).where(JOB.c.id.in_(select(jobs.c.job))).order_by(JOB.c.id)
+    return on_servers(found, first=locked.with_for_update(key_share=True))
 
 
 @cache

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from app.leasing import events, statements
 from app.model.errors import NotFound
 from app.model.ids import WorkerId
+from app.store.beside import beside_others
 from app.store.store import Store
 from app.store.transaction import Tx
 
@@ -59,6 +60,7 @@ async def _register_one(tx: Tx, who: Registration) -> WorkerId:
     return worker
 
 
+@beside_others
 async def renew(tx: Tx, workers: Sequence[WorkerId]) -> list[bool]:
     """One beat each; False for a worker that was declared dead meanwhile, which must claim nothing more."""
     await tx.seq()

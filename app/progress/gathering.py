@@ -42,6 +42,7 @@ class _Found:
     """The rows of one snapshot."""
 
     now_ms: int
+    store_bytes: int
     seq: int
     datasets: _Rows
     counters: _Rows
@@ -86,8 +87,8 @@ def _overview(store: Store, found: _Found, name: str | None) -> Overview:
     return Overview(
         as_of_ms=now_ms,
         seq=found.seq,
-        store_path=str(store.place.path),
-        store_bytes=store.place.size(),
+        store_path=store.place.shown,
+        store_bytes=found.store_bytes,
         datasets=datasets,
         total=total,
         pace=_pace_of_all(datasets, minutes, clock),
@@ -107,6 +108,7 @@ async def _find(reads: Reads, store: Store, now_ms: int) -> _Found:
     since_ms = now_ms - HISTORY_MS
     return _Found(
         now_ms=now_ms,
+        store_bytes=await store.size(reads),
         seq=int(await reads.value(statements.seq())),
         datasets=await reads.rows(statements.datasets()),
         counters=await reads.rows(statements.counters()),

@@ -9,6 +9,7 @@ from app.model.ids import ResponseId
 from app.model.lease import Reply
 from app.responses import statements
 from app.store.batch import bind_rows
+from app.store.beside import beside_others
 from app.store.codec import Packed
 from app.store.transaction import Tx
 
@@ -21,6 +22,7 @@ class PackedReply:
     packed: Packed
 
 
+@beside_others
 async def keep(tx: Tx, replies: Sequence[PackedReply]) -> list[ResponseId]:
     """Store bodies; the number of each. A body of an attempt that has one already changes nothing."""
     await refuse_other_epoch(tx, {kept.reply.lease.epoch for kept in replies})

@@ -18,6 +18,7 @@ from app.responses import statements
 from app.responses.turns import TurnAnswer, take_turns
 from app.responses.versions import claim_version
 from app.store.batch import bind_rows
+from app.store.beside import beside_others
 from app.store.codec import encode_texts, pack_ids
 from app.store.transaction import Tx
 
@@ -42,6 +43,7 @@ class Judged:
     turn: TurnAnswer | None = None  # of a readable answer in a conversation
 
 
+@beside_others
 async def settle(tx: Tx, judged: Sequence[Judged]) -> list[bool]:
     """Whether each response was accepted. One that was read before changes nothing and counts as not accepted."""
     params = {"responses": bind_rows([(one.response,) for one in judged])}

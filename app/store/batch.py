@@ -1,24 +1,28 @@
 """Many rows as one parameter, so that a statement for 64 rows is one statement, one plan and one compiled form.
 
-What differs between databases stays here: SQLite reads the rows from a JSON array.
+SQLite reads the rows from a JSON array; app.store.postgres.dialect has the same in PostgreSQL's words.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Integer, Subquery, Text, bindparam, func, select, type_coerce
+from sqlalchemy import Integer, Subquery, Text, bindparam, func, select
 from sqlalchemy.types import TypeEngine
 
 _TYPES: dict[type, TypeEngine[Any]] = {int: Integer(), str: Text()}
 
 
+class Rows(Text):
+    """The type of such a parameter."""
+
+
 def batch_rows(name: str, /, **columns: type[int] | type[str]) -> Subquery:
     """The rows bound as parameter `name`, with the given columns; bind them by `bind_rows` in the same order."""
-    each = func.json_each(bindparam(name, type_=Text())).table_valued("value", name=f"{name}_each")
+    each = func.json_each(bindparam(name, type_=Rows())).table_valued("value", name=f"{name}_each")
     return select(
         *(
-            type_coerce(func.json_extract(each.c.value, f"$[{place}]"), _TYPES[kind]).label(column)
+            func.json_extract(each.c.value, f"$[{place}]", type_=_TYPES[kind]).label(column)
             for place, (column, kind) in enumerate(columns.items())
         )
     ).subquery(name)

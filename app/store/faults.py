@@ -1,10 +1,12 @@
 """What a database error means for the work that met it."""
 
 from enum import StrEnum
+from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
 from app.model.errors import IntegrityFailure, ResourceExhausted, ThinkledgerError, Unavailable
+from app.store import sqlstates
 
 
 class Fault(StrEnum):
@@ -32,6 +34,8 @@ _BY_NAME = {
 
 def classify(error: DBAPIError | OverflowError | UnicodeEncodeError) -> Fault:
     """The kind of `error`; what is not known by name is the row's own fault."""
+    if (state := _sqlstate(error)) is not None:
+        return Fault(sqlstates.kind_of(state))
     return _classify(str(getattr(getattr(error, "orig", None), "sqlite_errorname", "")), error)
 
 
@@ -54,9 +58,20 @@ def _classify(name: str, error: BaseException) -> Fault:
     return Fault.IO if "disk i/o" in message else Fault.ROW
 
 
+def _sqlstate(error: BaseException) -> str | None:
+    """The SQLSTATE of an error of PostgreSQL; None for one of SQLite."""
+    orig: Any = getattr(error, "orig", None)
+    if not hasattr(orig, "sqlstate"):
+        return None
+    lost = sqlstates.LOST if getattr(error, "connection_invalidated", False) else ""
+    return str(orig.sqlstate or lost)
+
+
 def as_error(fault: Fault, cause: BaseException) -> ThinkledgerError:
     """The sentence for a person when the work is given up because of `fault`."""
     detail = str(getattr(cause, "orig", None) or cause)
+    if (state := _sqlstate(cause)) is not None:
+        return sqlstates.state_error(state, detail)
     match fault:
         case Fault.BUSY:
             return Unavailable(f"The store is busy: another process holds its lock ({detail}). Try again.")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.model.errors import IntegrityFailure, NotFound, Refused, ResourceExhausted, UsageError
+from app.store.address import Address, address_of, is_address
 
 APPLICATION_ID = 0x54686C67  # "Thlg", at byte 68 of the file (sqlite.org/fileformat.html)
 _HEADER = b"SQLite format 3\x00"
@@ -28,7 +29,13 @@ _open_here: dict[tuple[int, int], int] = {}  # (device, inode) -> stores open in
 class Place:
     """The file of a store and what lies beside it."""
 
-    path: Path  # resolved: two names of one file are one place
+    path: Path  # resolved: two names of one file are one place; of a server what its files here are named after
+    server: Address | None = None  # the database, where the store is no file
+
+    @property
+    def shown(self) -> str:
+        """The store's name for a person: without a password."""
+        return str(self.path) if self.server is None else self.server.shown
 
     @property
     def workers(self) -> Path:
@@ -69,16 +76,25 @@ def _size(file: Path) -> int:
 
 
 def locate(db: str) -> Place:
-    """The place that `--db` names: a path, or a URL `sqlite:///PATH`."""
+    """The place that `--db` names: a path, a URL `sqlite:///PATH`, or a database of a PostgreSQL server."""
+    if is_address(db):
+        address = address_of(db)
+        return Place(address.beside, address)
     if db.startswith("sqlite:///"):
         db = db.removeprefix("sqlite:///")
     elif "://" in db:
         raise UsageError(
-            f"--db {db.split('://')[0]}://...: only SQLite files are supported. Give a path or sqlite:///PATH."
+            f"--db {db.split('://')[0]}://...: give a path, sqlite:///PATH, or postgresql://USER@HOST:PORT/DATABASE."
         )
     if not db:
         raise UsageError("--db is empty. Give the path of a store, for example ./thinkledger.db.")
     return Place(Path(db).expanduser().resolve())
+
+
+def need_file(place: Place, command: str, instead: str) -> None:
+    """Refuse a command that works on a store's file where the store is none, saying what to use instead."""
+    if place.server is not None:
+        raise Refused(f"`thinkledger {command}` works on a SQLite file, not on PostgreSQL. {instead}")
 
 
 def check(place: Place, *, create: bool) -> None:

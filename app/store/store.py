@@ -9,16 +9,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio
 from anyio import to_thread
-from sqlalchemy import Connection, Engine, insert, select
+from sqlalchemy import Connection, Engine, insert, select, text
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.model.errors import ThinkledgerError
-from app.store import library, schema
+from app.store import address, library, schema
 from app.store import place as places
 from app.store.checkpoint import checkpoint
 from app.store.damage import Damage
@@ -27,12 +27,13 @@ from app.store.faults import Fault, as_error, classify
 from app.store.place import Place
 from app.store.tables import META
 from app.store.transaction import Reads, at_once
-from app.store.watch import Watch
+from app.store.watch import NoWatch, Watch
 from app.store.writer import Operation, Writer
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+_DATABASE_SIZE = text("SELECT pg_database_size(current_database())")
 _MAKING_LOOKS_S = 0.02
 _WAL_INDEX_BYTES = 32 * 2**10  # what SQLite allocates of it at a time
 
@@ -52,9 +53,10 @@ class Store:
     now_ms: Callable[[], int]
     _writer: Writer
     _reader: AsyncEngine
-    _looker: Engine
+    _looker: Engine | None  # None: a server has no ways between threads to be saved
     _watch: Watch
     damage: Damage = field(default_factory=Damage)  # that was met while reading
+    _settle: Callable[[AsyncConnection], Awaitable[None]] | None = None  # how a snapshot becomes one, if it is none
 
     async def write(
         self, operation: Operation[Item, Result], item: Item, *, first: bool = False, hold_s: float = math.inf
@@ -66,11 +68,16 @@ class Store:
         return await self._writer.do(operation, item, first=first, hold_s=hold_s)
 
     @asynccontextmanager
-    async def snapshot(self) -> AsyncIterator[Reads]:
-        """One consistent view of what is committed. Keep it short: an open one pins the WAL."""
+    async def snapshot(self, *, settled: bool = False) -> AsyncIterator[Reads]:
+        """One consistent view of what is committed. Keep it short: an open one pins the WAL.
+
+        `settled`: the store's number says all that is in it. Always so on SQLite; elsewhere writers are waited for.
+        """
         self._watch.check()  # a new connection would be to the other file, and at its end bring our WAL into that
         with self._translated():
             async with self._reader.connect() as connection:
+                if settled and self._settle is not None:
+                    await self._settle(connection)
                 yield Reads(connection)
 
     async def read(self, work: Callable[[Reads], Awaitable[Result]]) -> Result:
@@ -79,11 +86,14 @@ class Store:
         For pages, which ask some twenty statements each: the way there and back for each of them took longer than the
         statements, and on a busy machine each is a wait for the processor.
         """
+        if self._looker is None:
+            async with self.snapshot() as reads:
+                return await work(reads)
         self._watch.check()
-        return await to_thread.run_sync(self._read, work)
+        return await to_thread.run_sync(self._read, self._looker, work)
 
-    def _read(self, work: Callable[[Reads], Awaitable[Result]]) -> Result:
-        with self._translated(), self._looker.connect() as connection:
+    def _read(self, looker: Engine, work: Callable[[Reads], Awaitable[Result]]) -> Result:
+        with self._translated(), looker.connect() as connection:
             return at_once(work(Reads(connection)))
 
     @contextmanager
@@ -100,6 +110,10 @@ class Store:
     def check_files(self) -> None:
         """Raise where the file that is open is no longer the one at its path. Every write checks this by itself."""
         self._watch.check()
+
+    async def size(self, reads: Reads) -> int:
+        """Bytes of the store, of SQLite's WAL too."""
+        return self.place.size() if self.place.server is None else int(await reads.value(_DATABASE_SIZE))
 
     async def seq(self) -> int:
         """The number of the newest transaction that changed rows."""
@@ -123,6 +137,11 @@ async def open_store(
     network file system. Everything asked of the writer is committed before this ends, unless the store is in trouble.
     """
     place = places.locate(db)
+    if place.server is not None:
+        patience: dict[str, Any] = {"patient": patient, "busy_timeout_ms": busy_timeout_ms, "on_trouble": on_trouble}
+        async with _on_server(place, create=create, now_ms=None if now_ms is wall_ms else now_ms, **patience) as store:
+            yield store
+        return
     places.check(place, create=create)
     writing = writing_engine(place, busy_timeout_ms)
     reading, looking = reading_engine(place), looking_engine(place)
@@ -148,6 +167,21 @@ async def open_store(
             await reading.dispose()
             await to_thread.run_sync(looking.dispose)
             await to_thread.run_sync(writing.dispose)
+
+
+@asynccontextmanager
+async def _on_server(place: Place, **options: Any) -> AsyncIterator[Store]:
+    """The same on PostgreSQL, whose driver is imported here and nowhere else."""
+    address.need_driver()
+    from app.store.postgres.opening import open_server
+
+    async with open_server(place, **options) as opened, anyio.create_task_group() as tasks:
+        tasks.start_soon(opened.writer.run)
+        made = (place, opened.store_id, opened.epoch, opened.now_ms, opened.writer, opened.reader, None, NoWatch(place))
+        try:
+            yield Store(*made, _settle=opened.settle)
+        finally:
+            opened.writer.close()
 
 
 async def _prepare(

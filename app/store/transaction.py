@@ -21,6 +21,11 @@ class Reads:
     def __init__(self, connection: AsyncConnection | Connection) -> None:
         self._connection = connection
 
+    @property
+    def on_server(self) -> bool:
+        """Whether the store is a database of a server, not a file."""
+        return self._connection.dialect.name != "sqlite"
+
     async def _run(self, statement: Executable, params: Params | Sequence[Params] | None) -> CursorResult[Any]:
         """On a connection of this thread nothing is waited for: see `at_once`."""
         if isinstance(self._connection, Connection):
@@ -44,7 +49,7 @@ class Reads:
 class Tx(Reads):
     """Writing. A transaction that changes rows gets the next number of the store."""
 
-    def __init__(self, connection: Connection, now_ms: int) -> None:
+    def __init__(self, connection: AsyncConnection | Connection, now_ms: int) -> None:
         super().__init__(connection)
         self.now_ms = now_ms
         self._seq: Seq | None = None
@@ -52,8 +57,11 @@ class Tx(Reads):
     async def seq(self) -> Seq:
         """The number of this transaction; the first call takes it, so ask only when rows change."""
         if self._seq is None:
-            self._seq = Seq(await self.value(_NEXT_SEQ))
+            self._seq = Seq(await self._take_seq())
         return self._seq
+
+    async def _take_seq(self) -> int:
+        return int(await self.value(_NEXT_SEQ))
 
     async def run(self, statement: Executable, params: Params | None = None) -> int:
         """Run one statement to its end; the number of rows it changed. A cursor left open would keep out the COMMIT."""

@@ -12,15 +12,15 @@ _BUMP = "ON CONFLICT (dataset_id, metric) DO UPDATE SET n = n + excluded.n"
 _BUMP_MINUTE = (
     "ON CONFLICT (worker_id, minute) DO UPDATE SET bodies = bodies + excluded.bodies, failed = failed + excluded.failed"
 )
-_GRADED = "{row}.expected = 1 AND {row}.verdict IN ('captured_field', 'split_from_content', 'missing', 'leaked')"
-_CAPTURED = "{row}.expected = 1 AND {row}.verdict IN ('captured_field', 'split_from_content')"
+GRADED = "{row}.expected = 1 AND {row}.verdict IN ('captured_field', 'split_from_content', 'missing', 'leaked')"
+CAPTURED = "{row}.expected = 1 AND {row}.verdict IN ('captured_field', 'split_from_content')"
 
 
 def _state(row: str, sign: int) -> str:
     return f"INSERT INTO counter VALUES ({row}.dataset_id, 'state:' || {row}.state, {sign}) {_BUMP};"
 
 
-def _bin(value: str, bins: tuple[int, ...] = BINS) -> str:
+def bin_of(value: str, bins: tuple[int, ...] = BINS) -> str:
     """The least value of the bin that a value belongs to."""
     cases = " ".join(f"WHEN {value} < {end} THEN {least}" for least, end in pairwise(bins))
     return f"CASE {cases} ELSE {bins[-1]} END"
@@ -30,7 +30,7 @@ def _latency(row: str, sign: int) -> str:
     """Add or take back how long a body that a worker stored took to come. A clock set back meanwhile makes it 0."""
     took_ms = f"max(0, {row}.received_ms - {row}.requested_ms)"
     return (
-        f"INSERT INTO latency SELECT dataset_id, {_bin(took_ms, LATENCY_BINS)}, {sign}, {sign} * {took_ms} FROM job"
+        f"INSERT INTO latency SELECT dataset_id, {bin_of(took_ms, LATENCY_BINS)}, {sign}, {sign} * {took_ms} FROM job"
         f" WHERE id = {row}.job_id AND {row}.worker_id IS NOT NULL AND {row}.requested_ms IS NOT NULL"
         " ON CONFLICT (dataset_id, least_ms) DO UPDATE SET n = n + excluded.n, sum_ms = sum_ms + excluded.sum_ms;"
     )
@@ -38,7 +38,7 @@ def _latency(row: str, sign: int) -> str:
 
 def _finished(row: str, sign: int) -> str:
     """Add or take back a job that is done or failed: verdict or cause, tokens, flags, cell, length, minute."""
-    graded, captured = _GRADED.format(row=row), _CAPTURED.format(row=row)
+    graded, captured = GRADED.format(row=row), CAPTURED.format(row=row)
     return f"""
     INSERT INTO counter VALUES ({row}.dataset_id, iif({row}.state = 'failed', 'failed:' || {row}.cause,
         iif({row}.expected = 1, 'expected:', 'unexpected:') || {row}.verdict), {sign}) {_BUMP};
@@ -49,7 +49,7 @@ def _finished(row: str, sign: int) -> str:
     INSERT INTO triage SELECT {row}.dataset_id, {row}.finish_reason, {row}.found, {sign}
         WHERE {row}.state = 'done' AND {row}.found IS NOT NULL AND {row}.finish_reason IS NOT NULL
         ON CONFLICT (dataset_id, finish_reason, found) DO UPDATE SET n = n + excluded.n;
-    INSERT INTO reasoning_length SELECT {row}.dataset_id, {_bin(f"{row}.reasoning_chars")}, {sign}
+    INSERT INTO reasoning_length SELECT {row}.dataset_id, {bin_of(f"{row}.reasoning_chars")}, {sign}
         WHERE {row}.state = 'done' AND {row}.reasoning_chars > 0
         ON CONFLICT (dataset_id, least) DO UPDATE SET n = n + excluded.n;
     INSERT INTO bucket SELECT {row}.dataset_id, {row}.finished_ms / 60000, {sign} * ({row}.state = 'done'),

@@ -59,6 +59,16 @@ class Watch:
         self._wal = found
 
 
+class NoWatch(Watch):
+    """A store on a server has no files here."""
+
+    def __init__(self, _place: Place) -> None:
+        """Remember nothing."""
+
+    def check(self) -> None:
+        """The server looks after its own."""
+
+
 def _identity(path: Path) -> Identity | None:
     try:
         facts = path.stat()

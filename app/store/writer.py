@@ -30,7 +30,9 @@ _ROW_ERRORS = (OverflowError, UnicodeEncodeError, ThinkledgerError)
 
 
 @dataclass(eq=False, slots=True)
-class _Request:
+class Request:
+    """What one caller asked for, and what came of it."""
+
     operation: Operation[Any, Any]
     item: Any
     until_s: float  # of the event loop's clock: from then on it is held no longer
@@ -65,7 +67,7 @@ class Writer:
         self._guard = guard
         self._between = between
         self._thread = anyio.CapacityLimiter(1)  # not one of the threads that large bodies are read in
-        self._queue: deque[_Request] = deque()
+        self._queue: deque[Request] = deque()
         self._wake = anyio.Event()
         self._closing = False
         self._troubled = False  # the latest transaction met trouble of the store
@@ -81,7 +83,7 @@ class Writer:
         """
         if self._broken is not None:
             raise self._broken
-        request = _Request(operation, item, anyio.current_time() + hold_s)
+        request = Request(operation, item, anyio.current_time() + hold_s)
         if first:
             self._queue.appendleft(request)
         else:
@@ -117,7 +119,7 @@ class Writer:
                     await self._between()
         self._broken = Unavailable("The store is closed: nothing more is written to it.")
 
-    async def _take(self, group: list[_Request]) -> None:
+    async def _take(self, group: list[Request]) -> None:
         """Settle a group. What ends the writer, foreseen or not, is told to every caller: none may wait for ever."""
         try:
             await self._settle(group)
@@ -125,12 +127,12 @@ class Writer:
             self._end(group, error)
             raise
 
-    def _end(self, group: list[_Request], error: BaseException) -> None:
+    def _end(self, group: list[Request], error: BaseException) -> None:
         self._broken = error
         answer([request for request in (*group, *self._queue) if not request.done.is_set()], error)
         self._queue.clear()
 
-    async def _settle(self, group: list[_Request]) -> None:
+    async def _settle(self, group: list[Request]) -> None:
         """Commit the group; one bad row does not take its neighbours along."""
         error = await self._commit(group)
         if error is None:
@@ -147,7 +149,7 @@ class Writer:
             return
         answer(group, _for_caller(error))
 
-    async def _commit(self, group: list[_Request]) -> BaseException | None:
+    async def _commit(self, group: list[Request]) -> BaseException | None:
         """One transaction for the group, again and again while the trouble is the store's and we are patient."""
         pauses = iter(_PAUSES_S)
         while group:
@@ -174,7 +176,7 @@ class Writer:
             self._troubled = False
             self._on_trouble(None)
 
-    def _withdraw(self, group: list[_Request], error: BaseException) -> None:
+    def _withdraw(self, group: list[Request], error: BaseException) -> None:
         """Tell those who wait no longer, in the group and behind it, what keeps them from being committed."""
         now_s = anyio.current_time()
         late = [request for request in (*group, *self._queue) if request.until_s <= now_s]
@@ -182,29 +184,29 @@ class Writer:
         self._queue = deque(request for request in self._queue if request.until_s > now_s)
         answer(late, _for_caller(error))
 
-    async def _transaction(self, group: list[_Request]) -> None:
+    async def _transaction(self, group: list[Request]) -> None:
         await to_thread.run_sync(self._transact, group, limiter=self._thread)
 
-    def _transact(self, group: list[_Request]) -> None:
+    def _transact(self, group: list[Request]) -> None:
         """All of it in one thread: to go there and back for each statement took more than the statements."""
         with self._engine.begin() as connection:
             tx = Tx(connection, self._now_ms())
-            for operation, requests in _by_operation(group):
+            for operation, requests in by_operation(group):
                 results = at_once(operation(tx, [request.item for request in requests]))
                 for request, result in zip(requests, results, strict=True):
                     request.result = result
 
 
-def answer(group: Sequence[_Request], error: BaseException | None = None) -> None:
+def answer(group: Sequence[Request], error: BaseException | None = None) -> None:
     """Wake the callers of a group."""
     for request in group:
         request.error = error
         request.done.set()
 
 
-def _by_operation(group: list[_Request]) -> list[tuple[Operation[Any, Any], list[_Request]]]:
+def by_operation(group: Sequence[Request]) -> list[tuple[Operation[Any, Any], list[Request]]]:
     """Requests of one operation together, operations in the order of their first request."""
-    found: dict[Operation[Any, Any], list[_Request]] = {}
+    found: dict[Operation[Any, Any], list[Request]] = {}
     for request in group:
         found.setdefault(request.operation, []).append(request)
     return list(found.items())

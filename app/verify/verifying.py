@@ -44,7 +44,7 @@ class Told:
 
 async def verify(store: Store, told: Told, *, full: bool) -> Report:
     """Compare all that a store says twice. `full` hashes and reads every body anew, and checks every index."""
-    async with store.snapshot() as reads:
+    async with store.snapshot(settled=True) as reads:
         return await _Verification(reads, told, full).run()
 
 

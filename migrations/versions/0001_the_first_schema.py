@@ -1,5 +1,7 @@
 """The first schema."""
 
+from pathlib import Path
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -782,6 +784,11 @@ def upgrade() -> None:
         sqlite_strict=True,
     )
     op.create_index("unread_job", "unread", ["job_id"], unique=False)
+    if op.get_bind().dialect.name == "postgresql":
+        own = Path(__file__).parents[1] / "postgresql" / f"{revision}.sql"
+        for statement in own.read_text(encoding="utf-8").split("\n--;\n"):
+            op.get_bind().exec_driver_sql(statement)
+        return
     for trigger in TRIGGERS:
         op.execute(sa.DDL(trigger.replace("%", "%%")))
     op.execute(sa.DDL(ANSWER_VIEW))

@@ -32,12 +32,12 @@ def early_ack() -> None:
     """Whoever asked for a write is told that it is stored, and only then it is committed."""
     from app.responses.keep import keep
     from app.store.transaction import Tx, at_once
-    from app.store.writer import Writer, _by_operation, answer
+    from app.store.writer import Writer, answer, by_operation
 
     def transact(writer: Any, group: Any) -> None:
         with writer._engine.begin() as connection:
             tx = Tx(connection, writer._now_ms())
-            for operation, requests in _by_operation(group):
+            for operation, requests in by_operation(group):
                 results = at_once(operation(tx, [request.item for request in requests]))
                 for request, result in zip(requests, results, strict=True):
                     request.result = result

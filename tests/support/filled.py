@@ -26,6 +26,7 @@ from app.store.store import Store, open_store
 from app.store.tables import DATASET, JOB, SAMPLE, SOURCE
 from app.store.transaction import Tx
 from tests.support.cancelling import cancel
+from tests.support.kinds import db
 
 START_MS = 1_770_000_000_000  # a whole minute
 _numbers = count(1)
@@ -198,7 +199,7 @@ async def every_kind(at: Filled, name: str = "d") -> DatasetId:
 async def filled(path: Path, **options: Any) -> AsyncIterator[Filled]:
     """A store at `path`, made if need be, with a registered worker and a known endpoint."""
     clock = Clock()
-    async with open_store(str(path), create=True, now_ms=clock.now_ms, **options) as store:
+    async with open_store(db(path), create=True, now_ms=clock.now_ms, **options) as store:
         number = next(_numbers)
         who = Registration(f"u{os.getpid()}-{number}", "gpu", "host", 4242, "boot", "0.1.0", slots=8, ttl_ms=60_000)
         worker = await store.write(register, who)

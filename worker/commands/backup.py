@@ -37,9 +37,11 @@ def backup(
     async def command() -> None:
         from app.keeping.backup import Shown, sweep, target_of
         from app.keeping.backup import backup as make
+        from app.store.place import locate, need_file
         from app.store.store import open_store
         from worker.bar import halves, shown
 
+        need_file(locate(settings.db), "backup", "Use `pg_dump -Fc`, which may run while workers do.")
         async with open_store(settings.db) as store:
             path = target_of(store.place, target, store.now_ms())
             with shown(settings, "backup") as show:

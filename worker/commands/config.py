@@ -38,11 +38,20 @@ def _settings(root: click.Group, said: dict[str, tuple[Any, str]]) -> list[dict[
             name = cli_settings.flag(option)
             value, _ = said.get(name, (_default(option), None))
             cli_settings.check(option, name, said)
-            found.setdefault(name, {}).setdefault(str(value), []).append(path)
+            found.setdefault(name, {}).setdefault(_without_password(str(value)), []).append(path)
     return [
         {"name": name, "value": _shown(found[name]), "source": said[name][1] if name in said else "default"}
         for name in sorted(found)
     ]
+
+
+def _without_password(value: str) -> str:
+    """The value; of a database's URL only host, port and name."""
+    if "://" not in value:
+        return value
+    from app.store.address import address_of, is_address
+
+    return address_of(value).shown if is_address(value) else value
 
 
 def _default(option: click.Option) -> Any:

@@ -207,7 +207,8 @@ async def _check(db: str, file: Path) -> None:
     check_file(manifest)
     files = "" if len(manifest.files) == 1 else f" in {len(manifest.files):,} files"
     cli_context.say(f"{file} is what its manifest says: {manifest.rows:,} whole rows{files}.")
-    if not locate(db).path.exists():
+    place = locate(db)
+    if place.server is None and not place.path.exists():
         cli_context.say("There is no store to compare it with.")
         return
     async with open_store(db) as store:

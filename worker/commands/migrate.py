@@ -27,8 +27,10 @@ def migrate(
 
     async def command() -> None:
         from app.keeping.migrate import migrate as upgrade
+        from app.store.place import locate, need_file
         from worker.bar import shown
 
+        need_file(locate(settings.db), "migrate", "There is one schema for PostgreSQL so far.")
         with shown(settings, "backup") as show:
             done = await upgrade(settings.db, show, dry_run=dry_run)
         if as_json:

@@ -34,8 +34,12 @@ def restore(
     async def command() -> None:
         from app.keeping.backup import Shown
         from app.keeping.restore import restore as put_back
+        from app.store.place import locate, need_file
         from worker.bar import halves, shown
 
+        need_file(
+            locate(settings.db), "restore", "Use pg_restore into an empty database, then `SELECT adopt_dump()` there."
+        )
         with shown(settings, "restore") as show:
             done = await put_back(backup, settings.db, Shown(*halves(show)), full=not quick)
         _show(done, as_json=as_json)

@@ -40,8 +40,10 @@ def sql(
 
     async def command() -> None:
         from app.store.looking import look
+        from app.store.place import locate, need_file
         from app.store.store import open_store
 
+        need_file(locate(settings.db), "sql", "Use psql.")
         async with open_store(settings.db) as store:
             await look(store.place, statement, show)
 

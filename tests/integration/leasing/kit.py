@@ -25,6 +25,7 @@ from app.store.tables import DATASET, JOB, SAMPLE
 from app.store.transaction import Tx
 from tests.integration.store.kit import run
 from tests.support.filled import Clock, chat
+from tests.support.kinds import db
 
 LEASE_MS = 600_000
 GOOD = chat("thought</think>answer")
@@ -147,7 +148,7 @@ class Room:
         rows = await self.all(
             "SELECT attempt, CASE WHEN id IN (SELECT response_id FROM unread) THEN 'unread'"
             " WHEN superseded_seq IS NOT NULL THEN 'superseded' WHEN accepted_seq IS NOT NULL THEN 'accepted'"
-            f" WHEN late THEN 'late' ELSE 'kept' END FROM response WHERE job_id = {int(job)}"
+            f" WHEN late = 1 THEN 'late' ELSE 'kept' END FROM response WHERE job_id = {int(job)}"
         )
         return dict(rows)  # type: ignore[arg-type]
 
@@ -156,7 +157,7 @@ class Room:
 async def open_room(path: Path, clock: Clock | None = None) -> AsyncIterator[Room]:
     """A new or an old store at `path`."""
     clock = clock or Clock()
-    async with open_store(str(path), create=True, now_ms=clock.now_ms) as store:
+    async with open_store(db(path), create=True, now_ms=clock.now_ms) as store:
         yield Room(store, clock)
 
 

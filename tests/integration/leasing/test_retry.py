@@ -202,8 +202,8 @@ def test_only_the_chosen_jobs_of_the_dataset_move_whatever_the_page(
         selected = await select(room.store, dataset, TRUNCATED)
         assert (selected.jobs, selected.kinds) == (5, {Kind(JobState.DONE, "truncated"): 5})
         assert await again(room, dataset, TRUNCATED, max_tokens=9) == 5
-        states = "SELECT d.name, state, params, count(*) FROM job JOIN dataset d ON d.id = dataset_id GROUP BY 1, 2, 3"
-        assert await room.all(states) == [
+        counted = "SELECT d.name, state, params, count(*) FROM job JOIN dataset d ON d.id = dataset_id"
+        assert await room.all(f"{counted} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3") == [
             ("a", "done", None, 5),
             ("a", "ready", '{"max_tokens": 9}', 5),
             ("b", "done", None, 4),

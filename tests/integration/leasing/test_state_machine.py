@@ -73,7 +73,7 @@ class Leases(RuleBasedStateMachine):
         super().__init__()
         self.stack = ExitStack()
         self.folder = Path(self.stack.enter_context(tempfile.TemporaryDirectory(prefix="leases-")))
-        shutil.copy(_template(), self.folder / "t.db")
+        self.lay(self.folder / "t.db")
         self.portal = self.stack.enter_context(start_blocking_portal())
         self.clock = Clock()
         self.dead: set[int] = set()
@@ -85,6 +85,10 @@ class Leases(RuleBasedStateMachine):
         )
         self.before = {number: job.state for number, job in self.model.jobs.items()}
         self._open()
+
+    def lay(self, path: Path) -> None:
+        """A store of its own for the example."""
+        shutil.copy(_template(), path)
 
     def _open(self) -> None:
         opening = self.portal.wrap_async_context_manager(open_room(self.folder / "t.db", self.clock))

@@ -128,7 +128,7 @@ def test_a_missing_folder_is_not_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["", "sqlite:///", "postgresql://host/db", "file://t.db"])
+@pytest.mark.parametrize("text", ["", "sqlite:///", "postgresql://host", "mysql://host/db", "file://t.db"])
 def test_a_name_that_cannot_be_a_file_is_a_usage_error(text: str) -> None:
     with pytest.raises(UsageError):
         place.locate(text)

@@ -1,0 +1,162 @@
+"""A PostgreSQL server for tests: binaries of the machine, a folder of its own, and a fresh database for each store.
+
+It is started when the first test wants it and stopped with the test process. A server refuses to run as root; there it
+runs as `nobody`.
+"""
+
+import asyncio
+import atexit
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from app.store.store import open_store
+
+OWNER = "thinkledger"
+REQUIRED = "POSTGRES_TESTS_REQUIRED"
+_QUICK = {  # what a test may lose with the machine
+    "fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "64MB", "jit": "off",
+    "max_connections": "150", "unix_socket_directories": "", "listen_addresses": "127.0.0.1",
+    "deadlock_timeout": "200ms",
+}  # fmt: skip
+
+
+def binaries() -> Path | None:
+    """The folder with `initdb` and `postgres`, the newest of the machine."""
+    found = shutil.which("initdb")
+    places = [Path(found).resolve().parent] if found else []
+    places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name), reverse=True)
+    return next((place for place in places if (place / "initdb").exists() and (place / "postgres").exists()), None)
+
+
+@dataclass(eq=False)
+class Server:
+    """A running server; `url_of` gives each store that a test names a database of its own."""
+
+    folder: Path
+    bin: Path
+    port: int
+    process: subprocess.Popen[bytes]
+    urls: dict[str, str] = field(default_factory=dict)
+
+    def url(self, database: str) -> str:
+        return f"postgresql://{OWNER}@127.0.0.1:{self.port}/{database}"
+
+    def empty(self) -> str:
+        """A new database without tables."""
+        name = f"d{len(self.urls)}"
+        self.urls[name] = name
+        self.run(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def url_of(self, path: str) -> str:
+        """The database that stands for the file of that name, with an empty store."""
+        if path not in self.urls:
+            name = f"d{len(self.urls)}"
+            self.run(f"CREATE DATABASE {name} TEMPLATE {_with_schema(self)}")
+            self.urls[path] = self.url(name)
+        return self.urls[path]
+
+    def run(self, *statements: str, database: str = "postgres") -> list[Any]:
+        """Run statements as the server's owner, each by itself; the rows of the last."""
+        return aside(_run(self.url(database), statements))
+
+    def stop(self) -> None:
+        """End it at once, and remove what it wrote."""
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def aside(work: Coroutine[Any, Any, Any]) -> Any:
+    """Run to its end in a thread, whether or not an event loop runs in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
+async def _run(url: str, statements: tuple[str, ...]) -> list[Any]:
+    connection = await asyncpg.connect(url)
+    try:
+        rows: list[Any] = []
+        for statement in statements:
+            rows = await connection.fetch(statement)
+        return rows
+    finally:
+        await connection.close()
+
+
+@cache
+def _with_schema(server: Server) -> str:
+    server.run("CREATE DATABASE with_schema")
+    aside(_open(server.url("with_schema")))
+    return "with_schema"
+
+
+async def _open(url: str) -> None:
+    async with open_store(url, create=True):
+        pass
+
+
+@cache
+def server() -> Server:
+    """The server of this test process; without binaries the test is skipped, unless the environment says it may not."""
+    found = binaries()
+    if found is None:
+        assert REQUIRED not in os.environ, "no PostgreSQL was found on this machine"
+        pytest.skip("no PostgreSQL was found on this machine")
+    folder = Path(tempfile.mkdtemp(prefix="thinkledger-postgres-"))
+    os.environ["XDG_STATE_HOME"] = str(folder / "state")  # of this process: locks and spools of its stores
+    started = start(found, folder, free_port())
+    atexit.register(started.stop)
+    return started
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def start(found: Path, folder: Path, port: int) -> Server:
+    """Start a server on what lies in the folder, or make that first."""
+    data = folder / "data"
+    as_user: dict[str, Any] = {}
+    if os.geteuid() == 0:
+        as_user = {"user": "nobody", "group": "nogroup", "extra_groups": []}
+        shutil.chown(folder, "nobody", "nogroup")
+    if not data.exists():
+        made = ["-D", str(data), "-U", OWNER, "--auth=trust", "--no-sync", "--locale=C.UTF-8", "--encoding=UTF8"]
+        subprocess.run([found / "initdb", *made], check=True, capture_output=True, cwd=folder, **as_user)
+    said = [word for name, value in _QUICK.items() for word in ("-c", f"{name}={value}")]
+    with (folder / "log").open("ab") as log:
+        process = subprocess.Popen(
+            [found / "postgres", "-D", str(data), "-p", str(port), *said],
+            stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=folder, **as_user,
+        )  # fmt: skip
+    running = Server(folder, found, port, process)
+    aside(_until_ready(running))
+    return running
+
+
+async def _until_ready(running: Server) -> None:
+    while True:
+        assert running.process.poll() is None, (running.folder / "log").read_text()
+        try:
+            await (await asyncpg.connect(running.url("postgres"))).close()
+        except (OSError, asyncpg.PostgresError):
+            await asyncio.sleep(0.02)
+        else:
+            return
