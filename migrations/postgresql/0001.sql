@@ -127,6 +127,9 @@ CREATE FUNCTION begin_writing(beside_others BOOLEAN, patience TEXT) RETURNS BIGI
  BEGIN 
     PERFORM set_config('lock_timeout', patience, true);
     PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
+    IF current_setting('synchronous_commit') = 'off' THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
     IF beside_others THEN
         LOCK TABLE gate IN ROW EXCLUSIVE MODE;
     ELSE

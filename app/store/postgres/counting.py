@@ -81,12 +81,16 @@ _MY_SLOT = _function(
 )
 
 # The first statement of a writing transaction: whether it is beside others or alone, its patience, the server's clock.
+# What a server that commits lazily calls committed may be gone after its next crash, and no answer may.
 # A table's locks are used, not advisory ones: a reader that must see no writer half way takes one before its snapshot.
 _BEGIN_WRITING = _function(
     "begin_writing(beside_others BOOLEAN, patience TEXT)",
     """
     PERFORM set_config('lock_timeout', patience, true);
     PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
+    IF current_setting('synchronous_commit') = 'off' THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
     IF beside_others THEN
         LOCK TABLE gate IN ROW EXCLUSIVE MODE;
     ELSE
