@@ -46,6 +46,7 @@ from worker.spooling import TROUBLE, Spooling, Teller
 from worker.watcher import Limits, Watcher
 
 LAST_TELLING_S = 10.0
+LAST_LOOK_S = 1.0  # a store that takes nothing keeps no worker from its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,8 @@ async def _session(settings: WorkerSettings, tools: Tools) -> None:
                 background.start_soon(watcher.run)
             await _work(feeder, tools)
             if not tools.ending.given_up:
-                await look_once(*look)  # nobody may look after us, and what is over would stand for ever
+                # nobody may look after us, and what is over would stand for ever
+                await look_once(*look, hold_s=LAST_LOOK_S)
             await _tell_the_last(herald, tools)
             background.cancel_scope.cancel()
         with suppress(*TROUBLE, OSError):  # what waits still is said at the end

@@ -1,5 +1,6 @@
 """Alarms that time triggers, not an answer: somebody must look. Whoever holds the evaluator's lease does."""
 
+import math
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -47,13 +48,20 @@ async def keep_evaluating(
 
 
 async def look_once(
-    store: Store, holder: str, on_trouble: Callable[[str], None], backup_ms: int | None = BACKUP_OLD_MS
+    store: Store,
+    holder: str,
+    on_trouble: Callable[[str], None],
+    backup_ms: int | None = BACKUP_OLD_MS,
+    hold_s: float = math.inf,
 ) -> None:
-    """One look, unless another holds the lease: it ends alarms whose reason is gone, and raises those that stand."""
+    """One look, unless another holds the lease: it ends alarms whose reason is gone, and raises those that stand.
+
+    A patient store that takes nothing is waited for `hold_s` at most.
+    """
     kept_ms = None if store.place.server is not None else backup_ms  # a server is backed up by its own means
     try:
-        await note_damage(store)
-        await store.write(evaluate, Look(holder, disk_of(store), kept_ms, store.place.workers))
+        await note_damage(store, hold_s)
+        await store.write(evaluate, Look(holder, disk_of(store), kept_ms, store.place.workers), hold_s=hold_s)
     except (Unavailable, ResourceExhausted) as error:
         on_trouble(str(error))
 

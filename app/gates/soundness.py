@@ -1,6 +1,7 @@
 """What was found of the store's soundness: by `verify`, and by whoever met a damaged page."""
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,10 +34,10 @@ async def note_verified(tx: Tx, several: Sequence[Verified]) -> list[None]:
     return [None] * len(several)
 
 
-async def note_damage(store: Store) -> None:
+async def note_damage(store: Store, hold_s: float = math.inf) -> None:
     """Keep what this process saw of damaged pages and has not told yet."""
     while (words := store.damage.untold()) is not None:
-        await store.write(_note_damage, words)
+        await store.write(_note_damage, words, hold_s=hold_s)
         store.damage.told()
 
 
