@@ -180,8 +180,8 @@ async def _sums(reads: Reads, found: Findings) -> None:
 
 
 _COMPARED = ", ".join(f"reading.{name}" for name in sorted({*COMPARED, "reasoning", "content", "text_form"}))
-_RESPONSES = f"""SELECT response.*, reading.seq, {_COMPARED}, sample.messages
-    FROM response JOIN job ON job.id = response.job_id JOIN sample ON sample.id = job.sample_ref
+_RESPONSES = f"""SELECT response.*, body.codec, body.raw, reading.seq, {_COMPARED}, sample.messages
+    FROM response LEFT JOIN body ON body.response_id = response.id JOIN job ON job.id = response.job_id JOIN sample ON sample.id = job.sample_ref
     LEFT JOIN reading ON reading.response_id = response.id
         AND reading.seq = (SELECT max(seq) FROM reading AS newest WHERE newest.response_id = response.id)
     WHERE response.id > :after ORDER BY response.id LIMIT :page"""
@@ -199,6 +199,9 @@ async def _responses(reads: Reads, jobs: dict[int, _Job], witness: Witness, foun
 
 
 def _check_response(row: Any, job: _Job, truth: Truth, found: Findings) -> None:
+    if row.raw is None:
+        found.note("lost", 1, f"response {row.id} has no body")
+        return
     body = unpack(row.codec, row.raw)
     if hashlib.sha256(body).hexdigest() != row.raw_sha256 or len(body) != row.raw_bytes:
         found.note("wrong", 1, f"the body of response {row.id} is not the one that came")
