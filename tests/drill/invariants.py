@@ -181,7 +181,8 @@ async def _sums(reads: Reads, found: Findings) -> None:
 
 _COMPARED = ", ".join(f"reading.{name}" for name in sorted({*COMPARED, "reasoning", "content", "text_form"}))
 _RESPONSES = f"""SELECT response.*, body.codec, body.raw, reading.seq, {_COMPARED}, sample.messages
-    FROM response LEFT JOIN body ON body.response_id = response.id JOIN job ON job.id = response.job_id JOIN sample ON sample.id = job.sample_ref
+    FROM response LEFT JOIN body ON body.response_id = response.id
+    JOIN job ON job.id = response.job_id JOIN sample ON sample.id = job.sample_ref
     LEFT JOIN reading ON reading.response_id = response.id
         AND reading.seq = (SELECT max(seq) FROM reading AS newest WHERE newest.response_id = response.id)
     WHERE response.id > :after ORDER BY response.id LIMIT :page"""

@@ -1,5 +1,6 @@
 """Workers of another version on the same store."""
 
+from app.store import schema
 from tests.drill.catalogue import Size, fault
 from tests.drill.stage import Stage
 
@@ -25,7 +26,7 @@ def _beside(stage: Stage, constants: dict[str, float | str], words: str) -> None
 
 @fault("other-schema", "a worker of another schema version", HOLDS, size=Size.SHORT)
 def other_schema(stage: Stage) -> None:
-    _beside(stage, {"app.store.schema:NEWEST": "0000"}, "schema 0001")
+    _beside(stage, {"app.store.schema:NEWEST": "0000"}, f"schema {schema.NEWEST}")
 
 
 @fault("older-parser", "a worker with an older parser", HOLDS, size=Size.SHORT)
