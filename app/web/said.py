@@ -16,7 +16,7 @@ _WORDS = {
     "not_open": "The worker has stopped already.",
     "acknowledged": "Acknowledged.",
     "not_standing": "The alarm is over or acknowledged already.",
-    "export": "The file is being built. It appears below when it is whole.",
+    "export": "The build was begun. The file is below as soon as it is whole.",
 }
 
 

@@ -50,7 +50,7 @@ async def fill(folder: Path) -> None:
     """B1_glaive is under way, Magicoder is complete, UltraChat is held, ShareGPT has not begun."""
     async with filled(folder / "t.db") as at:
         at.watched = True
-        at.clock.ms = wall_ms() - 250 * STEP_MS + 30_000  # the filling takes a while too
+        at.clock.ms = wall_ms() - 250 * STEP_MS
         await at.dataset("B1_glaive", 1000, prompts=_prompts())
         await at.dataset("Magicoder", 40)
         await at.dataset("UltraChat", 300)
@@ -58,6 +58,7 @@ async def fill(folder: Path) -> None:
         for number in range(250):
             at.clock.ms += STEP_MS
             await _one(at, number)
+        at.clock.ms = wall_ms()  # the filling took a while too
         await at.claim(6, "B1_glaive")
         await _beat(at)
 
