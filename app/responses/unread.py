@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import zstandard
+from anyio import to_thread
 
 from app.capture import Asked, Form, Reading, read_body
 from app.leasing.conversations import Place, conversations_at
@@ -73,34 +74,34 @@ async def orphaned(store: Store) -> list[ResponseId]:
 
 
 async def load_bodies(store: Store, responses: Iterable[ResponseId], reader: WorkerId) -> Sequence[StoredBody]:
-    """The stored bodies, to be read and settled by `reader`."""
+    """The stored bodies, to be read and settled by `reader`; they are unpacked in a thread."""
     params = {"responses": bind_rows([(response,) for response in responses])}
     async with store.snapshot() as reads:
         rows = await reads.rows(statements.to_read(), params)
         conversations = await conversations_at(reads, _places(rows))
-    return [
-        StoredBody(
-            response=ResponseId(row.id),
-            lease=Lease(
-                JobId(row.job_id),
-                row.attempt,
-                WorkerId(row.worker_id or reader),
-                store.epoch,
-                DatasetId(row.dataset_id),
-                row.tries,
-            ),
-            http_status=row.http_status,
-            body=b"" if isinstance(found, str) else found[0],
-            asked=Asked() if isinstance(found, str) else found[1],
-            fault=found if isinstance(found, str) else None,
-            latency_ms=None if row.requested_ms is None else row.received_ms - row.requested_ms,
-            endpoint=None if row.endpoint_id is None else EndpointId(row.endpoint_id),
-            turn=row.turn,
-            turns=row.turns,
-            conversation=conversations.get((JobId(row.job_id), row.turn)),
-        )
-        for row, found in ((row, opened(row)) for row in rows)
-    ]
+
+    def made() -> list[StoredBody]:
+        return [_body(row, store.epoch, reader, conversations.get((JobId(row.job_id), row.turn))) for row in rows]
+
+    return await to_thread.run_sync(made)
+
+
+def _body(row: Any, epoch: int, reader: WorkerId, conversation: Conversation | None) -> StoredBody:
+    found = opened(row)
+    worker = WorkerId(row.worker_id or reader)
+    return StoredBody(
+        response=ResponseId(row.id),
+        lease=Lease(JobId(row.job_id), row.attempt, worker, epoch, DatasetId(row.dataset_id), row.tries),
+        http_status=row.http_status,
+        body=b"" if isinstance(found, str) else found[0],
+        asked=Asked() if isinstance(found, str) else found[1],
+        fault=found if isinstance(found, str) else None,
+        latency_ms=None if row.requested_ms is None else row.received_ms - row.requested_ms,
+        endpoint=None if row.endpoint_id is None else EndpointId(row.endpoint_id),
+        turn=row.turn,
+        turns=row.turns,
+        conversation=conversation,
+    )
 
 
 def _places(rows: Iterable[Any]) -> list[Place]:
