@@ -3,7 +3,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-DRILL_MINUTES ?= 3
+DRILL_MINUTES ?= 5
+TEST_PROCESSES ?= 4
 RUN_STAMP := $(VENV)/.ready-run
 DEV_STAMP := $(VENV)/.ready-dev
 
@@ -29,7 +30,7 @@ demo: $(RUN_STAMP) ## Simulator, bundled prompts, worker and export in one comma
 	$(BIN)/thinkledger demo --exit
 
 test: $(DEV_STAMP) ## Run the tests
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
+	$(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadfile
 
 lint: $(DEV_STAMP) ## Lint, format check, types and import contracts
 	$(BIN)/ruff check .
@@ -47,7 +48,7 @@ bench: $(DEV_STAMP) ## Measure, and print one table with targets; single ones: p
 drill: $(DEV_STAMP) ## Every fault against real processes, forty minutes at most; the table goes into docs/reliability.md
 	$(BIN)/python -m tests.drill --size full --minutes 35 --write
 
-drill-short: $(DEV_STAMP) ## Five minutes of it; with every change a part of that
+drill-short: $(DEV_STAMP) ## Five minutes of it; with every change
 	$(BIN)/python -m tests.drill --size short --minutes $(DRILL_MINUTES)
 
 drill-long: $(DEV_STAMP) ## The rest: hours of it

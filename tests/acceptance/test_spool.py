@@ -141,7 +141,6 @@ def spooling(running: RunningWorker) -> bool:
     return " spooling " in running.said()
 
 
-@pytest.mark.timeout(300)
 def test_a_disk_that_is_full_for_a_while_costs_nothing(on_disk: Product, disk: Path) -> None:
     asked = prompts(JOBS)
     on_disk.import_prompts("data", asked)
@@ -163,7 +162,6 @@ def test_a_disk_that_is_full_for_a_while_costs_nothing(on_disk: Product, disk: P
         check_all(on_disk, simulator, asked)
 
 
-@pytest.mark.timeout(300)
 def test_a_drain_on_a_full_disk_ends_and_the_next_worker_brings_the_answers_in(on_disk: Product, disk: Path) -> None:
     asked = prompts(JOBS)
     on_disk.import_prompts("data", asked)
@@ -186,7 +184,6 @@ def test_a_drain_on_a_full_disk_ends_and_the_next_worker_brings_the_answers_in(o
         check_all(on_disk, simulator, asked)
 
 
-@pytest.mark.timeout(300)
 def test_a_worker_killed_on_a_full_disk_loses_nothing_that_reached_the_spool(on_disk: Product, disk: Path) -> None:
     asked = prompts(JOBS)
     on_disk.import_prompts("data", asked)
@@ -202,7 +199,6 @@ def test_a_worker_killed_on_a_full_disk_loses_nothing_that_reached_the_spool(on_
         check_all(on_disk, simulator, asked)
 
 
-@pytest.mark.timeout(300)
 def test_files_that_may_not_grow_cost_nothing(product: Product) -> None:
     """RLIMIT_FSIZE, as a quota does: the database may not grow, the reserve was allocated before."""
     asked = prompts(JOBS)
@@ -222,7 +218,6 @@ def test_files_that_may_not_grow_cost_nothing(product: Product) -> None:
     product.check_invariants()
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("ends", [False, True], ids=["the worker waits", "the worker is stopped"])
 def test_a_lock_that_another_process_keeps_costs_nothing(product: Product, ends: bool) -> None:
     asked = prompts(JOBS)
@@ -244,7 +239,6 @@ def test_a_lock_that_another_process_keeps_costs_nothing(product: Product, ends:
         check_all(product, simulator, asked)
 
 
-@pytest.mark.timeout(300)
 def test_a_store_that_was_moved_away_ends_the_worker_and_nothing_is_lost_once_it_is_back(product: Product) -> None:
     asked = prompts(JOBS)
     product.import_prompts("data", asked)
@@ -262,7 +256,6 @@ def test_a_store_that_was_moved_away_ends_the_worker_and_nothing_is_lost_once_it
         check_texts(product, asked)
 
 
-@pytest.mark.timeout(300)
 def test_answers_elsewhere_are_found_by_a_worker_that_was_not_told_where(product: Product, tmp_path: Path) -> None:
     asked = prompts(JOBS)
     product.import_prompts("data", asked)
