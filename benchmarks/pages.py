@@ -22,6 +22,7 @@ LATENCY = "fixed:0.8"  # 40 answers a second: worker and simulator need less tha
 EVERY_S = 2.0  # the shortest choice of the page
 JITTER = 0.2  # as the script spreads its polls
 WARM_S = 15.0
+ALONE = 1 / 3  # of the tabs' time, before and after it: the worker without them
 BURSTS = 20  # times that all tabs ask at one instant, which they do by chance alone
 PAGES = (
     ("Overview", "/"),
@@ -80,12 +81,12 @@ def measure(jobs: int, tabs: int, seconds: float, folder: Path | None = None) ->
         ):
             wait_for(lambda: simulator.stats()["answers"] > SLOTS, "answers come")
             time.sleep(WARM_S)
-            before = _rate(simulator, seconds)
+            before = _rate(simulator, seconds * ALONE)
             spread, spent_s = _tabs(tabs), cpu_s_of(shown.process.pid)
             with _each(spread, lambda tab, over: _keep_open(tab, shown, over)):
                 beside = _rate(simulator, seconds)
             spent_s = cpu_s_of(shown.process.pid) - spent_s
-            after = _rate(simulator, seconds)
+            after = _rate(simulator, seconds * ALONE)
             at_once = _tabs(tabs)
             together = Barrier(tabs)
             with _each(at_once, lambda tab, _over: _burst(tab, shown, together)):
