@@ -20,7 +20,7 @@ JOBS = int(os.environ.get("ACCEPTANCE_JOBS", "400"))
 def test_a_backup_beside_two_workers_is_restored_and_holds_what_was_done_at_its_number(product: Product) -> None:
     asked = prompts(JOBS)
     product.import_prompts("busy", asked)
-    with Simulator("--latency", "uniform:0.02,0.1") as simulator:
+    with Simulator("--latency", "fixed:1") as simulator:  # the run outlasts both commands, and is then hurried
         workers = [product.start_worker(simulator.url, "--concurrency", "8", "--until-empty") for _ in range(2)]
         try:
             wait_for(lambda: product.count("done") >= 20, "20 answers")
@@ -31,6 +31,7 @@ def test_a_backup_beside_two_workers_is_restored_and_holds_what_was_done_at_its_
                 "ORDER BY ordinal",
                 made["seq"],
             )
+            simulator.play(latency="0")
             for worker in workers:
                 worker.wait(0)
         finally:
