@@ -7,7 +7,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import experiments, pages, parser
@@ -27,22 +27,24 @@ def main(argv: Sequence[str]) -> int:
     unknown = set(chosen.experiments) - set(experiments.NAMES)
     if unknown:
         said.error(f"no experiment {', '.join(sorted(unknown))}; there are {', '.join(experiments.NAMES)}")
-    figures = measure(chosen.experiments or list(experiments.NAMES), quick=chosen.quick)
-    print(table(figures))
     chosen.json.parent.mkdir(parents=True, exist_ok=True)
-    write_json(figures, chosen.json, quick=chosen.quick)
+    figures, begun = [], time.monotonic()
+    for found in measure(chosen.experiments or list(experiments.NAMES), quick=chosen.quick):
+        figures += found
+        write_json(figures, chosen.json, quick=chosen.quick)  # after each: one that breaks takes no other along
+    print(table(figures))
+    print(f"{(time.monotonic() - begun) / 60:.1f} minutes", file=sys.stderr)
     return 0
 
 
-def measure(names: Sequence[str], *, quick: bool) -> list[Figure]:
-    """The figures of some experiments; how long each took goes to stderr."""
-    figures: list[Figure] = []
+def measure(names: Sequence[str], *, quick: bool) -> Iterator[list[Figure]]:
+    """The figures of some experiments, one after the other; how long each took goes to stderr."""
     for name in names:
         begun = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-            figures += experiments.measure_of(name)(QUICK if quick else FULL, Path(folder))
+            figures = experiments.measure_of(name)(QUICK if quick else FULL, Path(folder))
         print(f"{name}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
-    return figures
+        yield figures
 
 
 def _one_of_these(argv: Sequence[str]) -> int:

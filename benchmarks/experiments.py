@@ -17,6 +17,7 @@ NAMES = {
     "H": "reparses",
     "I": "completions",
     "A": "whole_worker",
+    "A2": "clients",
     "K": "start_up",
     "L": "two_workers",
     "J": "event_loop",

@@ -13,7 +13,7 @@ from benchmarks.measuring import Meter, Spent, cpu_ratio, in_child, in_turn, med
 from benchmarks.scale import Scale
 
 DIFFERENT = 1000  # texts; what makes every prompt another one is its number
-ROUNDS = 3
+ROUNDS = 2  # of a million prompts each, a third of all that `make bench` takes
 
 
 def measure(scale: Scale, folder: Path) -> list[Figure]:

@@ -38,8 +38,26 @@ def cpu_s() -> float:
 
 def cpu_s_of(pid: int) -> float:
     """CPU seconds of a process that runs, as far as the kernel counts them: in hundredths."""
-    numbers = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(numbers[11]) + int(numbers[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(map(int, _stat_of(pid)[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_s_with_children(pid: int) -> float:
+    """The same with those of its children, the ended ones too."""
+    processes = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdecimal()]
+    ticks = sum(map(int, _stat_of(pid)[11:15]))
+    for child in processes:
+        try:
+            fields = _stat_of(child)
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended since
+        if int(fields[1]) == pid:
+            ticks += sum(map(int, fields[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _stat_of(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat after the name of the process."""
+    return Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
 
 
 def peak_bytes() -> int:

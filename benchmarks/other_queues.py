@@ -7,11 +7,12 @@ took as JSON. A queue that keeps no results keeps the answers in a second queue 
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from benchmarks import data
-from benchmarks.measuring import Meter
+from benchmarks.measuring import Meter, cpu_s_with_children
+from benchmarks.server_queue import procrastinate
 
 Work = Callable[[Path, Sequence[str], Sequence[str]], None]
 
@@ -64,14 +65,19 @@ def persist_queue(folder: Path, prompts: Sequence[str], answers: Sequence[str]) 
 QUEUES: dict[str, Work] = {"huey": huey, "litequeue": litequeue, "persist-queue": persist_queue}
 
 
-def main(name: str, folder: str, jobs: str) -> None:
-    """Enqueue, claim and complete so many jobs."""
+def main(name: str, folder: str, jobs: str, url: str | None = None, server: str | None = None) -> None:
+    """Enqueue, claim and complete so many jobs. Of a queue on a server at `url`, the server's processes count too."""
     prompts = [data.messages(number) for number in range(int(jobs))]
     answers = [data.body(number).decode() for number in range(int(jobs))]
     Path(folder).mkdir()
+    work = QUEUES[name] if url is None else procrastinate(url)
+    before_s = 0.0 if server is None else cpu_s_with_children(int(server))
     with Meter() as meter:
-        QUEUES[name](Path(folder), prompts, answers)
-    print(json.dumps(asdict(meter.spent())))
+        work(Path(folder), prompts, answers)
+    spent = meter.spent()
+    if server is not None:
+        spent = replace(spent, cpu_s=spent.cpu_s + cpu_s_with_children(int(server)) - before_s)
+    print(json.dumps(asdict(spent)))
 
 
 if __name__ == "__main__":

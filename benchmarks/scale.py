@@ -14,7 +14,7 @@ class Scale:
     held: int  # D: of them, in a dataset that is held
     claims: int  # D: of each kind
     prompts: int  # F
-    answers: int  # G, H: rows of the large export
+    answers: int  # G, H: rows of the large export; of these H reads ten thousand at most
     requests: int  # A, A2, L
     occupancy_jobs: int  # B
     slots: int  # B
@@ -23,7 +23,7 @@ class Scale:
 
 
 FULL = Scale(
-    rounds=5, cycle_jobs=4096, queue_jobs=2048, large_store=3_000_000, held=900_000, claims=40, prompts=1_000_000,
+    rounds=5, cycle_jobs=4096, queue_jobs=1024, large_store=3_000_000, held=900_000, claims=40, prompts=1_000_000,
     answers=100_000, requests=4000, occupancy_jobs=5000, slots=256, in_flight=512, seconds=20,
 )  # fmt: skip
 QUICK = Scale(

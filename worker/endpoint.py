@@ -7,7 +7,7 @@ by itself (its default repeats expensive generations silently) and follows no re
 import errno
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -100,11 +100,8 @@ class Endpoint:
     async def _exchange(
         self, body: dict[str, Any], received: bytearray, requested_ms: int, memory: Body | None
     ) -> Answer:
-        extra = {name: value for name, value in body.items() if name not in ("messages", "model")}
         try:
-            async with self.client.chat.completions.with_streaming_response.create(
-                model=body["model"], messages=body["messages"], extra_body=extra, extra_headers=self.headers
-            ) as response:
+            async with self._posted(body) as response:
                 async for chunk in response.iter_bytes():
                     self.last_byte_s = time.monotonic()
                     if memory is not None:
@@ -119,6 +116,15 @@ class Endpoint:
             raise translate(error, bytes(received)) from error
         except UnicodeEncodeError as error:
             raise AskFailed(Cause.UNSENDABLE, f"the request cannot be written as UTF-8: {error}") from error
+
+    def _posted(self, body: dict[str, Any]) -> AbstractAsyncContextManager[openai.AsyncAPIResponse[Any]]:
+        """The request, as it is: the client walks through typed arguments, a third of all that a request took."""
+        create: Callable[..., Any] = self.client.chat.completions.with_streaming_response.create
+        whole = {"model": body["model"], "messages": body["messages"], **body}  # in the order of the client's own
+        posted: AbstractAsyncContextManager[openai.AsyncAPIResponse[Any]] = create(
+            messages=openai.omit, model=openai.omit, extra_body=whole, extra_headers=self.headers
+        )
+        return posted
 
     def _check_size(self, received: bytearray) -> None:
         if len(received) > self.max_body:

@@ -34,7 +34,7 @@ def rows_of(row: Exported, preset: Preset) -> Sequence[Exported]:
 
 def _as_asked(turn: Exported, messages: list[Message]) -> bool:
     """Whether this is the prompt that the turn was asked with; where no hash of the request is known, it is taken."""
-    return was_sent(messages, turn.tools, turn.stored.request, turn.stored.request_sha256) is not False
+    return was_sent(messages, turn.tools, turn.stored.facts.request, turn.stored.facts.request_sha256) is not False
 
 
 def _said(turn: Exported) -> Said:

@@ -10,7 +10,7 @@ from app.export.pages import answers_between
 from app.export.presets import EACH_TURN, Preset
 from app.export.request import Container, ExportRequest, Format
 from app.export.sink import sink_of
-from app.export.walk import OVER_LIMIT, Taking, Walked, lines_of
+from app.export.walk import OVER_LIMIT, Taking, Walked, columns_of, lines_of
 from app.store.store import Store
 
 PLACES, NEIGHBOURS = 8, 8  # where answers are looked at for the size, and how many jobs at each
@@ -80,7 +80,7 @@ async def _looked_at(store: Store, census: Census, request: ExportRequest) -> "_
         for place in range(PLACES):
             after = census.last_ordinal * place // PLACES
             until = min(after + NEIGHBOURS, census.last_ordinal * (place + 1) // PLACES)
-            page = await answers_between(store, census, after, until, with_tokens=request.preset is Preset.TOKENS)
+            page = await answers_between(store, census, after, until, columns_of(request.preset))
             sample.write(lines_of(walked, page, taking))
         sample.finish(walked.jobs)
     return sample if walked.jobs else None

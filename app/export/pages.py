@@ -4,7 +4,6 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from operator import attrgetter
 from typing import Any
 
 from app.export import statements
@@ -12,7 +11,7 @@ from app.export.body import tool_calls_of, usage_of
 from app.export.census import Census
 from app.export.conversations import whole
 from app.export.template import Template
-from app.export.values import Exported, Stored
+from app.export.values import Exported, Facts, Stored
 from app.leasing.conversations import worst_of
 from app.model.ids import ResponseId
 from app.model.verdicts import Verdict
@@ -22,7 +21,6 @@ from app.store.store import Store
 
 FIRST_PAGE = 200
 LARGEST_PAGE = 400
-_between = attrgetter(*Stored._fields[1:-1])  # what stands in a Stored between the response and its body
 ROOMY_BYTES = 16 * 2**20  # stored bytes of one page; above it the next page is half as long
 Tokens = Mapping[int, tuple[bytes | None, bytes | None]]  # of prompt and answer, by the response
 
@@ -51,21 +49,42 @@ class Answered:
         return turns[0] if self.rows[0].turns == 1 else whole(turns)
 
     def _turn(self, row: Any, template: Template | None) -> Exported:
-        response, body = ResponseId(row.id), unpack(row.codec, row.raw)
-        prompt, answer = self.tokens.get(row.id, (None, None))
+        (
+            sample_id,
+            replica,
+            _,
+            messages,
+            tools,
+            response,
+            _,
+            form,
+            codec,
+            raw,
+            verdict,
+            parser_version,
+            text_form,
+            reasoning,
+            content,
+            tool_calls,
+            finish_reason,
+            parts,
+            *facts,
+        ) = row  # fmt: skip - by place: to look each of them up by its name took a tenth of an export
+        body = unpack(codec, raw)
+        prompt, answer = self.tokens.get(response, (None, None))
+        known = Facts._make(facts) if facts else None
         return Exported(
-            sample_id=row.sample_id,
-            messages=row.messages,
-            tools=row.tools,
-            params=row.params,
-            reasoning=decode_text(row.text_form, row.reasoning),
-            content=decode_text(row.text_form, row.content),
-            finish_reason=row.finish_reason,
-            usage=usage_of(response, row.form, body),
-            tool_calls=None if row.tool_calls is None else tool_calls_of(row.form, body),
-            replica=row.replica if self.replicated else None,
-            stored=Stored._make((response, *_between(row), body)),
-            parts=None if row.parts is None else tuple(json.loads(row.parts)),
+            sample_id=sample_id,
+            messages=messages,
+            tools=tools,
+            reasoning=decode_text(text_form, reasoning),
+            content=decode_text(text_form, content),
+            finish_reason=finish_reason,
+            usage=usage_of(response, form, body),
+            tool_calls=None if tool_calls is None else tool_calls_of(form, body),
+            replica=replica if self.replicated else None,
+            stored=Stored(ResponseId(response), replica, verdict, parser_version, form, body, known),
+            parts=None if parts is None else tuple(json.loads(parts)),
             tokens=(_ids(prompt), _ids(answer)),
             template=template,
         )
@@ -83,34 +102,42 @@ class Page:
     until: int
 
 
-async def answers(store: Store, census: Census, after: int = 0, *, with_tokens: bool = False) -> AsyncIterator[Page]:
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What is read beside what every file needs."""
+
+    facts: bool = True
+    tokens: bool = False
+
+
+async def answers(store: Store, census: Census, after: int = 0, columns: Columns = Columns()) -> AsyncIterator[Page]:
     """Every accepted answer as of the census whose job comes after `after`, in the order of import."""
     length = FIRST_PAGE
     while after < census.last_ordinal:
         until = min(after + length, census.last_ordinal)
-        rows, tokens = await _page(store, census, after, until, with_tokens=with_tokens)
+        rows, tokens = await _page(store, census, after, until, columns)
         yield Page(_answered(rows, census, tokens), until)
         after, length = until, next_length(length, _stored_bytes(rows))
 
 
 async def answers_between(
-    store: Store, census: Census, after: int, until: int, *, with_tokens: bool = False
+    store: Store, census: Census, after: int, until: int, columns: Columns = Columns()
 ) -> list[Answered]:
     """The accepted answers of the jobs in (after, until] of the order of import."""
-    rows, tokens = await _page(store, census, after, until, with_tokens=with_tokens)
+    rows, tokens = await _page(store, census, after, until, columns)
     return _answered(rows, census, tokens)
 
 
-async def _page(
-    store: Store, census: Census, after: int, until: int, *, with_tokens: bool
-) -> tuple[Sequence[Any], Tokens]:
+async def _page(store: Store, census: Census, after: int, until: int, columns: Columns) -> tuple[Sequence[Any], Tokens]:
     params = {
         "dataset": census.dataset, "as_of_seq": census.seq, "highest_job": census.highest_job,
         "after": after, "until": until,
     }  # fmt: skip
+    with_facts = columns.facts or census.conversations  # whose earlier turns must be those that were asked
+    wanted = statements.answers_with_facts() if with_facts else statements.answers()
     async with store.snapshot() as reads:
-        rows = await reads.rows(statements.answers(), params)
-        if not with_tokens:
+        rows = await reads.rows(wanted, params)
+        if not columns.tokens:
             return rows, {}
         of = {"responses": bind_rows([(row.id,) for row in rows]), "as_of_seq": census.seq}
         found = await reads.rows(statements.token_ids(), of)

@@ -48,6 +48,7 @@ class Shape:
     build: Callable[[Exported], Line]
     optional: tuple[str, ...] = ()
     warning: str | None = None  # what its reader is known to lose
+    facts: bool = False  # whether its lines show how an answer came, so that it is read
 
 
 def _run_inference(row: Exported) -> Line:
@@ -107,8 +108,8 @@ def _openai_batch(row: Exported) -> Line:
         "id": row.name,
         "custom_id": row.name,
         "response": {
-            "status_code": row.stored.http_status,
-            "request_id": row.stored.request_id,
+            "status_code": row.stored.facts.http_status,
+            "request_id": row.stored.facts.request_id,
             "body": row.body_value,
         },
         "error": None,
@@ -120,13 +121,13 @@ def _full(row: Exported) -> Line:
         "tool_calls": row.tool_calls,
         "replica": row.stored.replica,
         "tools": _tools(row),
-        "params": None if row.params is None else json.loads(row.params),
+        "params": _loaded(row.stored.facts.params),
         "verdict": row.stored.verdict,
-        "flags": json.loads(row.stored.flags),
-        "loss_flags": sorted(loaded(row.stored.loss_flags)),
+        "flags": json.loads(row.stored.facts.flags),
+        "loss_flags": sorted(loaded(row.stored.facts.loss_flags)),
         "parser_version": row.stored.parser_version,
     }
-    line["response"] = row.stored.facts() | _raw(row.stored.body)
+    line["response"] = row.stored.facts.of_response(row.stored.form) | _raw(row.stored.body)
     if row.script is not None:
         line |= {"script": json.loads(row.script), "turns": [_turn(one) for one in row.generations[:-1]]}
     return line
@@ -141,10 +142,10 @@ def _turn(row: Exported) -> Line:
         "usage": row.usage,
         "tool_calls": row.tool_calls,
         "verdict": row.stored.verdict,
-        "flags": json.loads(row.stored.flags),
-        "loss_flags": sorted(loaded(row.stored.loss_flags)),
+        "flags": json.loads(row.stored.facts.flags),
+        "loss_flags": sorted(loaded(row.stored.facts.loss_flags)),
         "parser_version": row.stored.parser_version,
-        "response": row.stored.facts() | _raw(row.stored.body),
+        "response": row.stored.facts.of_response(row.stored.form) | _raw(row.stored.body),
     }
 
 
@@ -157,7 +158,11 @@ def _raw(body: bytes) -> Line:
 
 
 def _tools(row: Exported) -> Any:
-    return None if row.tools is None else json.loads(row.tools)
+    return _loaded(row.tools)
+
+
+def _loaded(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
 
 
 def _text(content: str | None) -> str:
@@ -229,7 +234,7 @@ SHAPES: dict[Preset, Shape] = {
     Preset.SPECFORGE_TURNS: Shape(("id", "conversations", "status"), _specforge_turns, ("tools",), _DROPS),
     Preset.INLINE_THINK: Shape(("id", "conversations"), _inline_think),
     Preset.SHAREGPT: Shape(("id", "conversations"), _sharegpt),
-    Preset.OPENAI_BATCH: Shape(("id", "custom_id", "response", "error"), _openai_batch),
+    Preset.OPENAI_BATCH: Shape(("id", "custom_id", "response", "error"), _openai_batch, facts=True),
     Preset.FULL: Shape(
         (
             "sample_id", "messages", "reasoning", "content", "finish_reason", "usage", "tool_calls", "replica", "tools",
@@ -237,7 +242,8 @@ SHAPES: dict[Preset, Shape] = {
         ),
         _full,
         ("script", "turns"),
+        facts=True,
     ),
-    Preset.TOKENS: Shape(("id", "primary_id", "input_ids", "loss_mask", "text", "metadata"), tokens_line),
-    Preset.TEXT: Shape(("id", "text"), text_line),
+    Preset.TOKENS: Shape(("id", "primary_id", "input_ids", "loss_mask", "text", "metadata"), tokens_line, facts=True),
+    Preset.TEXT: Shape(("id", "text"), text_line, facts=True),
 }  # fmt: skip

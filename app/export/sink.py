@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import Iterable
+from itertools import islice
 from typing import BinaryIO, Protocol, cast
 
 import zstandard
@@ -10,6 +11,7 @@ from app.export.hashing import Hashing, Written
 from app.export.request import Container, Format, Packing
 
 GZIP_LEVEL = 6
+AT_ONCE = 16  # lines that are joined: few, so that they are hashed and written while the processor has them at hand
 ZSTD_LEVEL = 3
 
 
@@ -49,9 +51,10 @@ class LineSink:
 
     def write(self, lines: Iterable[bytes]) -> None:
         """Write whole lines."""
-        kept = list(lines)
-        self.rows += len(kept)
-        self._lines.write(b"".join(kept))
+        lines = iter(lines)
+        while some := list(islice(lines, AT_ONCE)):
+            self.rows += len(some)
+            self._lines.write(b"".join(some))
 
     def go_on_after(self, chunks: Iterable[bytes], rows: int) -> None:
         """Count and hash the lines that an export left which was cut off; of a file that is not compressed only."""

@@ -92,12 +92,36 @@ def sources() -> Select[Any]:
     )
 
 
+# Of every answer; what pages make of a row takes these in their order.
+_ALWAYS = (
+    JOB.c.sample_id, JOB.c.replica, JOB.c.turns, SAMPLE.c.messages, SAMPLE.c.tools,
+    RESPONSE.c.id, RESPONSE.c.endpoint_id, RESPONSE.c.form, BODY.c.codec, BODY.c.raw,
+    READING.c.verdict, READING.c.parser_version, READING.c.text_form, READING.c.reasoning, READING.c.content,
+    READING.c.tool_calls, READING.c.finish_reason, READING.c.parts,
+)  # fmt: skip
+# How an answer came, in the order of app.export.values.Facts: half of all columns, and few files show them.
+_FACTS = (
+    SAMPLE.c.params, READING.c.flags, READING.c.loss_flags, RESPONSE.c.expected, RESPONSE.c.profile,
+    RESPONSE.c.raw_text_sent, RESPONSE.c.http_status, RESPONSE.c.content_type, RESPONSE.c.request_id,
+    RESPONSE.c.request, RESPONSE.c.request_sha256, RESPONSE.c.requested_ms, RESPONSE.c.received_ms,
+    RESPONSE.c.raw_sha256,
+)  # fmt: skip
+
+
 @cache
 def answers() -> Select[Any]:
-    """The accepted answers as of a seq of the jobs in (after, until] of the order of import.
+    """The accepted answers as of a seq of the jobs in (after, until] of the order of import."""
+    return _answers(_ALWAYS)
 
-    A response that was accepted later, or superseded later, counts as it stood then; so does each newest reading.
-    """
+
+@cache
+def answers_with_facts() -> Select[Any]:
+    """The same with how each answer came."""
+    return _answers(_ALWAYS + _FACTS)
+
+
+def _answers(columns: tuple[Any, ...]) -> Select[Any]:
+    """A response that was accepted later, or superseded later, counts as it stood then; so does each newest reading."""
     readings = select(func.max(READING.c.seq)).where(READING.c.response_id == RESPONSE.c.id, READING.c.seq <= _SEQ)
     newest = readings.correlate(RESPONSE).scalar_subquery()
     stood = and_(
@@ -106,17 +130,8 @@ def answers() -> Select[Any]:
         or_(RESPONSE.c.superseded_seq.is_(None), RESPONSE.c.superseded_seq > _SEQ),
     )
     return (
-        select(
-            JOB.c.sample_id, JOB.c.replica, JOB.c.turns,
-            SAMPLE.c.messages, SAMPLE.c.tools, SAMPLE.c.params,
-            RESPONSE.c.id, RESPONSE.c.turn, RESPONSE.c.endpoint_id, RESPONSE.c.form, RESPONSE.c.expected,
-            RESPONSE.c.profile, RESPONSE.c.raw_text_sent, RESPONSE.c.http_status, RESPONSE.c.content_type,
-            RESPONSE.c.request_id, RESPONSE.c.request, RESPONSE.c.request_sha256, RESPONSE.c.requested_ms,
-            RESPONSE.c.received_ms, RESPONSE.c.raw_sha256, BODY.c.codec, BODY.c.raw, READING.c.flags,
-            READING.c.loss_flags,
-            READING.c.parser_version, READING.c.verdict, READING.c.text_form, READING.c.reasoning, READING.c.content,
-            READING.c.tool_calls, READING.c.finish_reason, READING.c.parts,
-        )
+        select(*columns)
+        .select_from(JOB)
         .join(RESPONSE, stood)
         .join(BODY, BODY.c.response_id == RESPONSE.c.id)
         .join(READING, and_(READING.c.response_id == RESPONSE.c.id, READING.c.seq == newest))
@@ -128,7 +143,7 @@ def answers() -> Select[Any]:
             JOB.c.id <= bindparam("highest_job", type_=Integer()),
         )
         .order_by(JOB.c.ordinal, JOB.c.replica, RESPONSE.c.turn)
-    )  # fmt: skip
+    )
 
 
 @cache

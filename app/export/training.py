@@ -30,7 +30,7 @@ def tokens_line(row: Exported) -> Line:
             "is_tool_call": row.tool_calls is not None,
             "prompt_tokens": len(prompt),
             "completion_tokens": len(answer),
-            "request": row.stored.request,  # JSON as text: readers guess one type a column from all rows
+            "request": row.stored.facts.request,  # JSON as text: readers guess one type a column from all rows
         },
     }
 
@@ -64,10 +64,10 @@ def text_line(row: Exported) -> Line:
     assert row.template is not None
     if row.tool_calls is not None:
         raise Unfit("tool_calls_in_a_field")  # the server took their markup out of the text
-    if row.stored.profile == HARMONY:
+    if row.stored.facts.profile == HARMONY:
         raise Unfit("profile:harmony")  # channels, not tags
     prompt = _prompt(row, row.template)
-    text = prompt + _answer(row, prompt, profile_named(row.stored.profile))
+    text = prompt + _answer(row, prompt, profile_named(row.stored.facts.profile))
     return {"id": row.name, "text": text + _end(row, text, row.template)}
 
 
@@ -75,9 +75,9 @@ def _prompt(row: Exported, template: Template) -> str:
     """The messages as they were sent, rendered with what the request said to the template."""
     messages = [_with_objects(message) for message in as_sent(json.loads(row.messages))]
     tools = None if row.tools is None else json.loads(row.tools)
-    request = {} if row.stored.request is None else json.loads(row.stored.request)
+    request = {} if row.stored.facts.request is None else json.loads(row.stored.facts.request)
     asked = request.get("chat_template_kwargs") or {}
-    at_ms = row.stored.received_ms if row.stored.requested_ms is None else row.stored.requested_ms
+    at_ms = row.stored.facts.received_ms if row.stored.facts.requested_ms is None else row.stored.facts.requested_ms
     try:
         return render(template, messages, tools, asked, at_ms)
     except Refusal as error:

@@ -10,16 +10,12 @@ from app.export.template import Template
 from app.model.ids import ResponseId
 
 
-class Stored(NamedTuple):
-    """How the answer came, and its very bytes. A tuple: one is made for each answer, whatever the file shows of it."""
+class Facts(NamedTuple):
+    """How an answer came, and what was asked: read for the files that show some of it, and for conversations."""
 
-    response: ResponseId
-    replica: int
-    verdict: str
+    params: str | None  # JSON, of the sample
     flags: str  # JSON
     loss_flags: str | None  # JSON; null for none
-    parser_version: int
-    form: str
     expected: int
     profile: str
     raw_text_sent: int
@@ -31,12 +27,11 @@ class Stored(NamedTuple):
     requested_ms: int | None
     received_ms: int
     raw_sha256: str
-    body: bytes
 
-    def facts(self) -> dict[str, Any]:
+    def of_response(self, form: str) -> dict[str, Any]:
         """All about the response but its body."""
         return {
-            "form": self.form,
+            "form": form,
             "http_status": self.http_status,
             "content_type": self.content_type,
             "request_id": self.request_id,
@@ -49,6 +44,24 @@ class Stored(NamedTuple):
             "request_sha256": self.request_sha256,
             "raw_sha256": self.raw_sha256,
         }
+
+
+class Stored(NamedTuple):
+    """The response and its very bytes. A tuple: one is made for each answer, whatever the file shows of it."""
+
+    response: ResponseId
+    replica: int
+    verdict: str
+    parser_version: int
+    form: str
+    body: bytes
+    known: Facts | None  # None: not read
+
+    @property
+    def facts(self) -> Facts:
+        """The facts, of a file that has them read (`app.export.presets.Shape.facts`)."""
+        assert self.known is not None, "this preset reads no facts"
+        return self.known
 
 
 class Unfit(ValueError):
@@ -66,7 +79,6 @@ class Exported:
     sample_id: str
     messages: str  # JSON
     tools: str | None  # JSON
-    params: str | None  # JSON
     reasoning: str | None
     content: str | None
     finish_reason: str | None

@@ -8,8 +8,8 @@ from app.export import columns
 from app.export.census import IDS_LISTED, Census, LeftOut
 from app.export.conversations import rows_of
 from app.export.lines import line_of
-from app.export.pages import Answered, answers
-from app.export.presets import Preset
+from app.export.pages import Answered, Columns, answers
+from app.export.presets import SHAPES, Preset
 from app.export.request import Format, Only, lost_reasoning, takes
 from app.export.sink import Sink
 from app.export.template import Template
@@ -93,11 +93,15 @@ async def write_lines(
 ) -> Walked:
     """The same without the account: as of an older seq, nobody knows any more what was not answered then."""
     walked = Walked() if walked is None else walked
-    with_tokens = taking.preset is Preset.TOKENS
-    async for page in answers(store, census, after, with_tokens=with_tokens):
+    async for page in answers(store, census, after, columns_of(taking.preset)):
         sink.write(lines_of(walked, page.answers, taking))
         await on_page(page.until)
     return walked
+
+
+def columns_of(preset: Preset) -> Columns:
+    """What the lines of a preset are made of."""
+    return Columns(facts=SHAPES[preset].facts, tokens=preset is Preset.TOKENS)
 
 
 def lines_of(walked: Walked, answered: Iterable[Answered], taking: Taking) -> Iterator[bytes]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from app.capture import Reading
 from app.export.census import Census, take_census
+from app.export.pages import Columns
 from app.export.pages import answers as exported
 from app.verify.verifying import Told, verify
 from tests.integration.reparse_kit import again, answers, execute, in_filled, rows
@@ -44,7 +45,9 @@ async def census_of(at: Filled) -> Census:
 
 async def tokens(at: Filled, census: Census) -> list[Any]:
     return [
-        one.exported().tokens async for page in exported(at.store, census, with_tokens=True) for one in page.answers
+        one.exported().tokens
+        async for page in exported(at.store, census, columns=Columns(tokens=True))
+        for one in page.answers
     ]
 
 

@@ -12,11 +12,12 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import asyncpg
@@ -130,7 +131,7 @@ def free_port() -> int:
         return port
 
 
-def start(found: Path, folder: Path, port: int) -> Server:
+def start(found: Path, folder: Path, port: int, settings: Mapping[str, str] = MappingProxyType(_QUICK)) -> Server:
     """Start a server on what lies in the folder, or make that first."""
     data = folder / "data"
     as_user: dict[str, Any] = {}
@@ -140,7 +141,7 @@ def start(found: Path, folder: Path, port: int) -> Server:
     if not data.exists():
         made = ["-D", str(data), "-U", OWNER, "--auth=trust", "--no-sync", "--locale=C.UTF-8", "--encoding=UTF8"]
         subprocess.run([found / "initdb", *made], check=True, capture_output=True, cwd=folder, **as_user)
-    said = [word for name, value in _QUICK.items() for word in ("-c", f"{name}={value}")]
+    said = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen(
             [found / "postgres", "-D", str(data), "-p", str(port), *said],

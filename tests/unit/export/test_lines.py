@@ -21,7 +21,7 @@ ONE = ResponseId(1)
 
 def exported(**changed: Any) -> Exported:
     values: dict[str, Any] = {
-        "sample_id": "s1", "messages": MESSAGES, "tools": None, "params": None, "reasoning": "r", "content": "c",
+        "sample_id": "s1", "messages": MESSAGES, "tools": None, "reasoning": "r", "content": "c",
         "finish_reason": "stop", "usage": {"completion_tokens": 1}, "tool_calls": None, "replica": None,
         "stored": stored(),
     }  # fmt: skip

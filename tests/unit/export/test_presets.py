@@ -25,7 +25,7 @@ HISTORY = [
 
 def _line(preset: Preset, **changed: Any) -> dict[str, Any]:
     values: dict[str, Any] = {
-        "sample_id": "s1", "messages": json.dumps(HISTORY), "tools": json.dumps([TOOL]), "params": None,
+        "sample_id": "s1", "messages": json.dumps(HISTORY), "tools": json.dumps([TOOL]),
         "reasoning": " r\n", "content": "\n\nc", "finish_reason": "stop", "usage": None, "tool_calls": None,
         "replica": None, "stored": stored(), "tokens": ((1, 2), (3,)),
         "template": Template("t", "{{ messages[0].content }}", "<|im_end|>"),
@@ -111,3 +111,16 @@ def test_replicas_of_a_sample_have_names_of_their_own() -> None:
 def test_a_lone_surrogate_and_a_huge_number_go_out_in_every_form(preset: Preset) -> None:
     line = _line(preset, content="\ud800", usage={"n": 2**70})
     assert "\ud800" in json.dumps(line, ensure_ascii=False) or preset == Preset.OPENAI_BATCH
+
+
+@pytest.mark.parametrize("preset", [preset for preset in Preset if not SHAPES[preset].facts])
+def test_a_preset_that_reads_no_facts_needs_none(preset: Preset) -> None:
+    unread = stored()._replace(known=None)
+    assert _line(preset, stored=unread) == _line(preset)
+    assert _line(preset, stored=unread, tool_calls=[CALL]) == _line(preset, tool_calls=[CALL])
+
+
+@pytest.mark.parametrize("preset", [preset for preset in Preset if SHAPES[preset].facts])
+def test_a_preset_that_shows_facts_fails_where_they_were_not_read(preset: Preset) -> None:
+    with pytest.raises(AssertionError, match="reads no facts"):
+        _line(preset, stored=stored()._replace(known=None))

@@ -21,7 +21,7 @@ SECOND = [
 
 def line(preset: Preset, messages: list[dict[str, Any]], **changed: Any) -> dict[str, Any]:
     values: dict[str, Any] = {
-        "sample_id": "s1", "messages": json.dumps(messages), "tools": None, "params": None, "reasoning": " r\n",
+        "sample_id": "s1", "messages": json.dumps(messages), "tools": None, "reasoning": " r\n",
         "content": "\n\nc", "finish_reason": "stop", "usage": None, "tool_calls": None, "replica": None,
         "stored": stored(),
     }  # fmt: skip

@@ -21,7 +21,7 @@ SAMPLE = json.dumps([{"role": "user", "content": "q"}])
 
 def row(**changed: Any) -> Exported:
     values: dict[str, Any] = {
-        "sample_id": "s1", "messages": SAMPLE, "tools": None, "params": None, "reasoning": " r\n", "content": "\nc",
+        "sample_id": "s1", "messages": SAMPLE, "tools": None, "reasoning": " r\n", "content": "\nc",
         "finish_reason": "stop", "usage": {"prompt_tokens": 3, "completion_tokens": 2}, "tool_calls": None,
         "replica": None, "stored": stored(), "parts": ("", "", "</think>"), "tokens": ((7, 8, 2**32 - 1), (9, 0)),
         "template": Template("t", KIMI, "<|im_end|>"),

@@ -16,7 +16,7 @@ Line = dict[str, Any]
 
 def archived() -> Line:
     row = Exported(
-        sample_id="s", messages='[{"role":"user","content":"q"}]', tools=None, params=None, reasoning="r", content="c",
+        sample_id="s", messages='[{"role":"user","content":"q"}]', tools=None, reasoning="r", content="c",
         finish_reason="stop", usage=None, tool_calls=None, replica=None,
         stored=stored(loss_flags='["cut_upstream"]'),
     )  # fmt: skip
