@@ -12,8 +12,9 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.store import address
+from app.store import address, library
 from app.store import place as places
+from app.store.checkpoint import checkpoint
 from app.store.engines import writing_engine
 from app.store.faults import as_error, classify
 from app.store.place import Place
@@ -50,9 +51,16 @@ class Written:
     """A store that is being filled."""
 
     engine: Engine | AsyncEngine
+    place: Place
 
     async def run(self, work: Work[Result]) -> Result:
         """What `work` returns, after the commit of its transaction."""
+        result = await self._run(work)
+        if isinstance(self.engine, Engine) and not library.is_fixed():  # SQLite does it by itself only where it is safe
+            await checkpoint(self.engine, self.place)
+        return result
+
+    async def _run(self, work: Work[Result]) -> Result:
         with anyio.CancelScope(shield=True), _translated():
             if isinstance(self.engine, AsyncEngine):
                 async with self.engine.begin() as connection:
@@ -104,7 +112,7 @@ async def opened(place: Place) -> AsyncIterator[Written]:
 
         server = on_server(place.server)
         try:
-            yield Written(server)
+            yield Written(server, place)
         finally:
             with anyio.CancelScope(shield=True):
                 await server.dispose()
@@ -115,7 +123,7 @@ async def opened(place: Place) -> AsyncIterator[Written]:
         os.close(os.open(place.path, os.O_CREAT | os.O_RDWR, 0o600))
     places.opened(place)
     try:
-        yield Written(engine)
+        yield Written(engine, place)
     finally:
         engine.dispose()
         places.closed(place)

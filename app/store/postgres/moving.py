@@ -25,6 +25,9 @@ async def holding(address: Address) -> AsyncIterator[AsyncConnection]:
     try:
         async with engine.connect() as connection:
             await connection.exec_driver_sql("SET LOCAL lock_timeout = '30s'")
+            await connection.exec_driver_sql(
+                "SET LOCAL idle_in_transaction_session_timeout = 0"
+            )  # the target may be slow
             await connection.exec_driver_sql("LOCK TABLE gate IN SHARE ROW EXCLUSIVE MODE")
             await connection.exec_driver_sql("SELECT set_config('thinkledger.settled', '1', true)")
             yield connection
