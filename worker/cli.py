@@ -39,6 +39,7 @@ COMMANDS = (
     "verify",
     "backup",
     "restore",
+    "copy",
     "migrate",
     "doctor",
     "sql",

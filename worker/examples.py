@@ -137,6 +137,11 @@ EXAMPLES = {
         ("After every worker and server was stopped:",
          "thinkledger --db B1.db restore B1.db.backups/B1-20260729T120000.000Z.db")
     ),
+    "copy": _of(
+        ("From a file to a server, after every worker and server was stopped:",
+         "thinkledger copy B1.db postgresql://thinkledger@db.example.org/runs"),
+        ("And back:", "thinkledger copy postgresql://thinkledger@db.example.org/runs B1-again.db"),
+    ),
     "migrate": _of(
         ("What would be done:", "thinkledger --db B1.db migrate --dry-run"),
         ("Do it; a backup is made first:", "thinkledger --db B1.db migrate"),

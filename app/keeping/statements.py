@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Integer, Select, Update, bindparam, func, null, select, text, update
+from sqlalchemy import Integer, Select, Update, bindparam, func, literal_column, null, select, text, update
 
 from app.model.states import JobState
 from app.store.tables import JOB, META, WORKER
@@ -22,6 +22,15 @@ def meta() -> Select[Any]:
 def newest_heartbeat() -> Select[Any]:
     """The newest sign of life of any worker, by the clock of its machine."""
     return select(func.max(WORKER.c.heartbeat_ms))
+
+
+@cache
+def beating_workers() -> Select[Any]:
+    """How many workers that have not stopped gave a sign of life within their own time."""
+    return select(func.count()).where(
+        WORKER.c.state.in_([literal_column("'live'"), literal_column("'draining'")]),
+        WORKER.c.heartbeat_ms + WORKER.c.ttl_ms > bindparam("at_ms", type_=Integer),
+    )
 
 
 @cache

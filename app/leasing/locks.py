@@ -46,7 +46,7 @@ def take(folder: Path, uuid: str) -> HeldLock:
     lock = HeldLock(path, create_locked(path))
     if _is_held(folder / MAINTENANCE):  # looked at after our own lock is there: one of the two sees the other
         lock.free()
-        raise Unavailable(f"{_store(folder)} is being restored or upgraded. Start this again when that is done.")
+        raise Unavailable(f"{_store(folder)} is being restored, upgraded or copied. Start this again after that.")
     return lock
 
 
@@ -75,10 +75,10 @@ def alone(folder: Path) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise Refused(f"Another restore or upgrade of {_store(folder)} is running.") from None
+        raise Refused(f"Another restore, upgrade or copy of {_store(folder)} is running.") from None
     try:
         if not still_there(path, descriptor):
-            raise Refused(f"Another restore or upgrade of {_store(folder)} has just ended. Look, then try again.")
+            raise Refused(f"Another restore, upgrade or copy of {_store(folder)} has just ended. Look, then try again.")
         _refuse_company(folder)
         yield
     finally:

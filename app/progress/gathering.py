@@ -101,6 +101,7 @@ def _overview(store: Store, found: _Found, name: str | None) -> Overview:
         alarms=tuple(_alarm(row) for row in found.alarms if name is None or row.name in (None, name)),
         spool=look(store.place),
         wal_bytes=store.place.wal_size(),
+        on_server=store.place.server is not None,
     )
 
 

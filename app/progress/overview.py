@@ -225,6 +225,7 @@ class Overview:
     endpoints: Endpoints = field(default_factory=Endpoints)
     spool: SpoolState = field(default_factory=SpoolState)  # answers that are on disk and not in the store
     wal_bytes: int = 0
+    on_server: bool = False  # backups of it are the server's own
 
     def dataset(self, name: str) -> DatasetProgress:
         """The one of that name; NotFound says which there are."""

@@ -20,7 +20,7 @@ def present(kind: str, dataset: str | None, now: Overview) -> str:
         case AlarmKind.DISK_LOW:
             return f"{wording.size(now.disk_free)} free"
         case AlarmKind.BACKUP_OLD:
-            return "no backup yet" if now.backup_ms is None else f"last backup {wording.moment(now.backup_ms)}"
+            return wording.last_backup(now.backup_ms, on_server=now.on_server)
         case _:
             return ""
 

@@ -97,7 +97,7 @@ def failure_groups() -> Select[Any]:
             FAILURE_GROUP.c.attempts, FAILURE_GROUP.c.first_ms, FAILURE_GROUP.c.last_ms,
         )
         .where(FAILURE_GROUP.c.dataset_id == _DATASET)
-        .order_by(FAILURE_GROUP.c.last_ms.desc())
+        .order_by(FAILURE_GROUP.c.last_ms.desc(), FAILURE_GROUP.c.id.desc())
     )  # fmt: skip
 
 

@@ -67,11 +67,11 @@ def oldest_leases() -> Select[Any]:
     """The jobs that have been held longest."""
     leased = (
         select(
-            JOB.c.dataset_id, JOB.c.sample_id, JOB.c.replica, JOB.c.attempt, JOB.c.lease_worker, JOB.c.leased_ms,
-            JOB.c.lease_deadline_ms,
+            JOB.c.id, JOB.c.dataset_id, JOB.c.sample_id, JOB.c.replica, JOB.c.attempt, JOB.c.lease_worker,
+            JOB.c.leased_ms, JOB.c.lease_deadline_ms,
         )
         .where(JOB.c.state == text("'leased'"))
-        .order_by(JOB.c.leased_ms)
+        .order_by(JOB.c.leased_ms, JOB.c.id)
         .limit(_LIMIT)
         .subquery("leased")
     )  # fmt: skip
@@ -79,7 +79,7 @@ def oldest_leases() -> Select[Any]:
         select(leased, DATASET.c.name.label("dataset"), WORKER.c.name.label("worker"))
         .join(DATASET, DATASET.c.id == leased.c.dataset_id)
         .join(WORKER, WORKER.c.id == leased.c.lease_worker)
-        .order_by(leased.c.leased_ms)
+        .order_by(leased.c.leased_ms, leased.c.id)
     )
 
 

@@ -11,6 +11,7 @@ from app.progress.overview import Alarm, Liveness, Need, Pace, Tally
 from app.progress.rates import HISTORY_MS, LEAST_COMPLETIONS, LEAST_SPAN_MS, MINUTE_MS, Rate
 from app.spool.looking import FileState, SpoolState, answers_wait
 
+SERVER_BACKUPS = "backups by pg_dump"
 _HOUR = 60
 _DAY = 24 * _HOUR
 
@@ -195,6 +196,13 @@ def size(count: int) -> str:
 def moment(at_ms: int) -> str:
     """`2026-03-01 14:02:31 UTC`."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def last_backup(made_ms: int | None, *, on_server: bool) -> str:
+    """When the newest backup was made; of what a server keeps only that backups are made there."""
+    if on_server:
+        return SERVER_BACKUPS
+    return "no backup yet" if made_ms is None else f"last backup {moment(made_ms)}"
 
 
 def need(found: Need) -> str:

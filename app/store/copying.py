@@ -96,6 +96,11 @@ def require_room(source: Place, target: Path, *, rewriting: bool = False) -> Non
         _require(source.path.parent, growth, "the WAL that grows meanwhile")
 
 
+def room_for(target: Path, size: int) -> None:
+    """Raise ResourceExhausted where a store of that size, from somewhere else, would fill the disk."""
+    _require(target.parent, size + LEAST_WAL_GROWTH, "the copy")
+
+
 def _require(folder: Path, wanted: int, what: str) -> None:
     free = shutil.disk_usage(folder).free
     if free < wanted:

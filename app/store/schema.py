@@ -1,18 +1,25 @@
 """The schema's version: made on an empty store, checked on every other."""
 
-from sqlalchemy import Connection, column, inspect, select, table
+from sqlalchemy import Connection, column, inspect, select, table, update
 
-from app.model.errors import IntegrityFailure, UsageError
+from app.model.errors import IntegrityFailure, Refused, UsageError
 
 NEWEST = "0002"  # of this program; a test holds it against the migrations
+BEING_FILLED = "being filled"  # by a copy that is not at its end
+_VERSION = table("alembic_version", column("version_num"))
 
 
 def present(connection: Connection) -> str | None:
     """The schema version of the store, or None where there is none."""
     if not inspect(connection).has_table("alembic_version"):
         return None
-    version = connection.execute(select(column("version_num")).select_from(table("alembic_version"))).scalar()
+    version = connection.execute(select(_VERSION.c.version_num)).scalar()
     return None if version is None else str(version)
+
+
+def mark(connection: Connection, version: str) -> None:
+    """Let the store have this version."""
+    connection.execute(update(_VERSION).values(version_num=version))
 
 
 def is_ours(connection: Connection) -> bool:
@@ -50,6 +57,8 @@ def refuse_unknown(found: str | None) -> None:
     """Refuse a version that this program can neither use nor upgrade."""
     if found is None:
         raise IntegrityFailure("The store has tables but no schema version. Restore it from a backup.")
+    if found == BEING_FILLED:
+        raise Refused("The store is not whole: `thinkledger copy` fills it, or was cut off. Type that again to go on.")
     from app.store.migrations import known
 
     if found == NEWEST or found in known():

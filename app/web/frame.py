@@ -102,8 +102,9 @@ def _note(word: str, now: Overview) -> str:
 
 def _facts(now: Overview) -> Iterator[str]:
     yield f"Thinkledger {program_version()}"
-    yield f"store {wording.size(now.store_bytes - now.wal_bytes)}, WAL {wording.size(now.wal_bytes)}"
+    wal = "" if now.on_server else f", WAL {wording.size(now.wal_bytes)}"
+    yield f"store {wording.size(now.store_bytes - now.wal_bytes)}{wal}"
     yield f"disk {wording.size(now.disk_free)} free"
-    yield "no backup yet" if now.backup_ms is None else f"last backup {wording.moment(now.backup_ms)}"
-    if not library.is_fixed():
+    yield wording.last_backup(now.backup_ms, on_server=now.on_server)
+    if not now.on_server and not library.is_fixed():
         yield f"SQLite {'.'.join(map(str, library.version()))} can lose committed pages; see doctor"

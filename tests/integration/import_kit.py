@@ -12,6 +12,7 @@ from app.intake.importing import import_file
 from app.intake.request import ImportReport, ImportRequest
 from app.store.store import Store, open_store
 from app.store.tables import SAMPLE
+from tests.support.kinds import db
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,7 +21,7 @@ Result = TypeVar("Result")
 
 def in_store(folder: Path, work: Callable[[Store], Awaitable[Result]]) -> Result:
     async def opened() -> Result:
-        async with open_store(str(folder / "store" / "t.db"), create=True) as store:
+        async with open_store(db(folder / "store" / "t.db"), create=True) as store:
             return await work(store)
 
     (folder / "store").mkdir(exist_ok=True)

@@ -25,6 +25,7 @@ from app.export.unfinished import load, notes_of
 from app.model.errors import IntegrityFailure, Refused, ResourceExhausted, UsageError
 from app.store.tables import EVENT
 from tests.support.filled import LOST, Filled, filled, thought
+from tests.support.kinds import as_counted
 from tests.support.typed import environment, typed
 
 pytestmark = pytest.mark.anyio
@@ -77,7 +78,7 @@ async def plainly(at: Filled) -> bytes:
 
 def manifest(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(manifest_of(path).read_text())
-    return found | {"times": None, "file": None}
+    return as_counted(found) | {"times": None, "file": None}
 
 
 def left(folder: Path) -> list[str]:
@@ -310,6 +311,7 @@ async def test_notes_that_cannot_be_read_are_said(tmp_path: Path) -> None:
         load(half)
 
 
+@pytest.mark.on_files
 async def test_a_finished_file_is_noted_in_the_store(tmp_path: Path) -> None:
     file = tmp_path / "d.jsonl"
     async with filled(tmp_path / "t.db") as at:
@@ -348,6 +350,7 @@ def fill(folder: Path, jobs: int) -> None:
     anyio.run(make)
 
 
+@pytest.mark.on_files
 def test_an_export_killed_at_any_moment_ends_with_the_same_bytes(tmp_path: Path) -> None:
     fill(tmp_path, 600)
     assert typed(tmp_path, "--db", "t.db", "export", "--dataset", "d", "-o", "whole.jsonl").returncode == 0
@@ -400,6 +403,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+@pytest.mark.on_files
 def test_a_disk_that_is_really_full_is_exit_9_and_resume_goes_on_when_there_is_room(
     tmp_path: Path, small_disk: Path
 ) -> None:
@@ -422,6 +426,7 @@ def test_a_disk_that_is_really_full_is_exit_9_and_resume_goes_on_when_there_is_r
     assert (small_disk / "d.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
+@pytest.mark.on_files
 def test_resume_does_not_go_with_stdout(tmp_path: Path) -> None:
     done = typed(tmp_path, "export", "--dataset", "d", "-o", "-", "--resume")
     assert (done.returncode, b"--resume" in done.stderr) == (2, True)

@@ -16,6 +16,7 @@ from app.model.ids import DatasetId
 from app.store.store import Store
 from app.store.tables import DATASET
 from tests.integration.import_kit import in_store, lines, prompts, rows_of, take
+from tests.support.kinds import kind
 
 
 @pytest.fixture
@@ -86,7 +87,8 @@ def test_a_dataset_that_was_deleted_remembers_no_file(tmp_path: Path, file: Path
     other = file.with_name("other.jsonl")
     other.write_bytes(prompts(["c"]))
     take(tmp_path, other)
-    assert rows_of(tmp_path, DATASET.c.id) == [(1,)]  # the number of the first one
+    if kind() == "sqlite":
+        assert rows_of(tmp_path, DATASET.c.id) == [(1,)]  # the number of the first one
     assert take(tmp_path, file).added == 2
 
 

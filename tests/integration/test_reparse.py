@@ -186,6 +186,7 @@ def test_large_and_small_bodies_are_taken_in_bounded_steps(monkeypatch: pytest.M
     in_filled(tmp_path, work)
 
 
+@pytest.mark.on_files
 def test_a_store_of_a_newer_parser_takes_no_readings_of_an_older_one(tmp_path: Path) -> None:
     async def work(at: Filled) -> None:
         await at.dataset("d", 2)
@@ -202,6 +203,7 @@ def test_a_store_of_a_newer_parser_takes_no_readings_of_an_older_one(tmp_path: P
     assert product.value("SELECT count(*) FROM reading") == 1
 
 
+@pytest.mark.on_files
 def test_the_command_shows_the_matrix_and_its_exit_code_says_what_happened(tmp_path: Path) -> None:
     async def work(at: Filled) -> None:
         await at.dataset("d", 5)
@@ -231,6 +233,7 @@ def test_the_command_shows_the_matrix_and_its_exit_code_says_what_happened(tmp_p
         product.run("reparse", *nonsense, code=2)
 
 
+@pytest.mark.on_files
 def test_hints_at_lost_text_come_and_go_with_a_reparse(tmp_path: Path) -> None:
     def blind(reading: Reading) -> Reading:
         return replace(reading, loss_flags=frozenset())

@@ -12,6 +12,7 @@ from app.export.pages import answers as exported
 from app.verify.verifying import Told, verify
 from tests.integration.reparse_kit import again, answers, execute, in_filled, rows
 from tests.support.filled import Filled, chat
+from tests.support.kinds import kind
 
 IDS = ((1, 2), (7, 8, 9))
 NONE = (None, None)
@@ -74,7 +75,8 @@ def test_damaged_ids_are_found_by_verify_and_mended_by_a_reparse(tmp_path: Path)
     async def work(at: Filled) -> None:
         await at.dataset("d", 1)
         await answers(at, lambda reading: reading, with_ids())
-        await at.store.write(execute, "UPDATE token_ids SET prompt = X'01'")
+        spoiled = "X'01'" if kind() == "sqlite" else r"CAST('\x01' AS BYTEA)"
+        await at.store.write(execute, f"UPDATE token_ids SET prompt = {spoiled}")
         assert [line for line in await found(at) if "the token ids of its prompt" in line and "reparse NAME" in line]
         assert (await again(at, apply=True)).changed == 1
         assert await found(at) == []

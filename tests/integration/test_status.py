@@ -93,6 +93,7 @@ async def test_a_late_answer_is_kept_and_counted(tmp_path: Path) -> None:
         assert (await only(at.store)).tally.late == 1
 
 
+@pytest.mark.on_files  # on a server it lies in several rows
 async def test_a_counter_that_lost_a_move_is_shown_as_a_mismatch(tmp_path: Path) -> None:
     async with filled(tmp_path / "t.db") as at:
         await at.dataset("d", 5)

@@ -196,7 +196,7 @@ async def every_kind(at: Filled, name: str = "d") -> DatasetId:
 
 
 @asynccontextmanager
-async def filled(path: Path, **options: Any) -> AsyncIterator[Filled]:
+async def filled(path: Path | str, **options: Any) -> AsyncIterator[Filled]:
     """A store at `path`, made if need be, with a registered worker and a known endpoint."""
     clock = Clock()
     async with open_store(db(path), create=True, now_ms=clock.now_ms, **options) as store:

@@ -7,15 +7,18 @@ runs as `nobody`.
 import asyncio
 import atexit
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import count
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -51,24 +54,30 @@ class Server:
     port: int
     process: subprocess.Popen[bytes]
     urls: dict[str, str] = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=count)
 
     def url(self, database: str) -> str:
         return f"postgresql://{OWNER}@127.0.0.1:{self.port}/{database}"
 
     def empty(self) -> str:
         """A new database without tables."""
-        name = f"d{len(self.urls)}"
-        self.urls[name] = name
+        name = f"d{next(self.numbers)}"
         self.run(f"CREATE DATABASE {name}")
         return self.url(name)
 
     def url_of(self, path: str) -> str:
         """The database that stands for the file of that name, with an empty store."""
         if path not in self.urls:
-            name = f"d{len(self.urls)}"
+            name = f"d{next(self.numbers)}"
             self.run(f"CREATE DATABASE {name} TEMPLATE {_with_schema(self)}")
+            self.run(f"UPDATE meta_row SET store_id = md5('{name}')", database=name)  # else all were one store
             self.urls[path] = self.url(name)
         return self.urls[path]
+
+    def drop(self, path: str) -> None:
+        """Forget the store of that name; each takes 9 MB of disk."""
+        name = self.urls.pop(path).rsplit("/", 1)[1]
+        self.run(f"DROP DATABASE {name} WITH (FORCE)")
 
     def run(self, *statements: str, database: str = "postgres") -> list[Any]:
         """Run statements as the server's owner, each by itself; the rows of the last."""
@@ -96,6 +105,48 @@ async def _run(url: str, statements: tuple[str, ...]) -> list[Any]:
         return rows
     finally:
         await connection.close()
+
+
+class Rows(list[tuple[Any, ...]]):
+    """What a statement gave, asked as a cursor of SQLite's module is."""
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        return self
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        return self[0] if self else None
+
+
+@dataclass(frozen=True)
+class Plainly:
+    """One connection for tests that speak to SQLite's module: its placeholders, and nothing is awaited."""
+
+    loop: asyncio.AbstractEventLoop
+    connection: Any
+
+    def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Rows:
+        if isinstance(values, Mapping):
+            names = list(values)
+            sql = re.sub(r":([a-z_]+)", lambda found: f"${names.index(found[1]) + 1}", sql)
+            bound = list(values.values())
+        else:
+            numbers = count(1)
+            sql, bound = re.sub(r"\?", lambda _: f"${next(numbers)}", sql), list(values)
+        return Rows(tuple(row) for row in self.loop.run_until_complete(self.connection.fetch(sql, *bound)))
+
+
+@contextmanager
+def plainly(url: str) -> Iterator[Plainly]:
+    """Such a connection, in a loop of its own."""
+    loop = asyncio.new_event_loop()
+    try:
+        connection = loop.run_until_complete(asyncpg.connect(url))
+        try:
+            yield Plainly(loop, connection)
+        finally:
+            loop.run_until_complete(connection.close())
+    finally:
+        loop.close()
 
 
 @cache

@@ -138,8 +138,8 @@ def lines(overview: "Overview", red: str = "{}", width: int | None = None) -> It
 def _backup(overview: "Overview") -> str:
     from app.progress import wording
 
-    if overview.backup_ms is None:
-        return "no backup yet"
+    if overview.on_server or overview.backup_ms is None:
+        return wording.last_backup(None, on_server=overview.on_server)
     return f"backup {wording.age(overview.as_of_ms - overview.backup_ms)} old"
 
 

@@ -99,10 +99,15 @@ async def _prepare(
 
 def _make_or_check(connection: Connection, address: Address, now_ms: int, create: bool) -> None:
     """Under a lock of its own: of several processes that start at once one makes the schema and the others find it."""
-    (version,) = connection.exec_driver_sql("SELECT current_setting('server_version_num')::int / 10000").one()
-    if version < OLDEST:
-        raise UsageError(f"{address.shown} is PostgreSQL {version}; the store needs {OLDEST} or newer.")
+    refuse_old(connection, address.shown)
     if schema.present(connection) is None and not create:
         raise NotFound(f"There is no store in {address.shown}. `thinkledger import NAME FILE` makes one.")
     if schema.ensure(connection):
         connection.execute(insert(META).values(id=1, store_id=uuid.uuid4().hex, created_ms=now_ms))
+
+
+def refuse_old(connection: Connection, shown: str) -> None:
+    """Refuse a server that lacks what the store is made with."""
+    (version,) = connection.exec_driver_sql("SELECT current_setting('server_version_num')::int / 10000").one()
+    if version < OLDEST:
+        raise UsageError(f"{shown} is PostgreSQL {version}; the store needs {OLDEST} or newer.")

@@ -37,10 +37,11 @@ def run(work: Callable[[], Awaitable[Result]]) -> Result:
     try:
         return anyio.run(work)
     except BaseExceptionGroup as group:
-        raise _only(group) from None
+        raise only(group) from None
 
 
-def _only(error: BaseException) -> BaseException:
+def only(error: BaseException) -> BaseException:
+    """The error inside of groups of one."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -17,6 +17,7 @@ from app.model.verdicts import CAPTURED, GRADED, Verdict
 from app.progress.histogram import BINS
 from tests.integration.store import raw
 from tests.integration.store.kit import examples, make
+from tests.support.postgres import plainly, server
 
 DATASETS, JOBS = (1, 2), 4
 VERDICTS = [verdict for verdict in Verdict if verdict is not Verdict.MALFORMED]
@@ -56,24 +57,40 @@ CHANGES = st.builds(
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def in_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     path = tmp_path_factory.mktemp("triggers") / "t.db"
     make(path)
     with raw.connection(path) as connection:
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute("PRAGMA synchronous=OFF")
-        for dataset in DATASETS:
-            connection.execute("INSERT INTO dataset (id, name, created_ms) VALUES (?, ?, 0)", (dataset, f"d{dataset}"))
-            connection.execute(
-                "INSERT INTO sample (id, dataset_id, sample_id, base_id, content_sha256, messages)"
-                " VALUES (?, ?, 's', 's', '0', '[]')",
-                (dataset, dataset),
-            )
-        connection.execute(
-            "INSERT INTO worker (id, uuid, name, host, pid, boot_id, version, slots, started_ms, heartbeat_ms, ttl_ms)"
-            " VALUES (1, 'u', 'n', 'h', 1, 'b', '0', 1, 0, 0, 1)"
-        )
+        _prepare(connection)
         yield connection
+
+
+@pytest.fixture(scope="module")
+def on_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with plainly(server().url_of(str(tmp_path_factory.mktemp("triggers") / "t.db"))) as connection:
+        _prepare(connection)
+        yield connection
+
+
+@pytest.fixture(params=["in_file", "on_server"])
+def opened(request: pytest.FixtureRequest) -> Any:
+    return request.getfixturevalue(request.param)
+
+
+def _prepare(connection: Any) -> None:
+    for dataset in DATASETS:
+        connection.execute("INSERT INTO dataset (id, name, created_ms) VALUES (?, ?, 0)", (dataset, f"d{dataset}"))
+        connection.execute(
+            "INSERT INTO sample (id, dataset_id, sample_id, base_id, content_sha256, messages)"
+            " VALUES (?, ?, 's', 's', '0', '[]')",
+            (dataset, dataset),
+        )
+    connection.execute(
+        "INSERT INTO worker (id, uuid, name, host, pid, boot_id, version, slots, started_ms, heartbeat_ms, ttl_ms)"
+        " VALUES (1, 'u', 'n', 'h', 1, 'b', '0', 1, 0, 0, 1)"
+    )
 
 
 def _values(change: Change) -> dict[str, Any]:
@@ -158,7 +175,17 @@ def _kept_more(connection: Any) -> tuple[Counter[Any], Counter[Any]]:
 
 @examples(150)
 @given(st.lists(CHANGES, max_size=12))
-def test_counters_and_minutes_follow_the_jobs(opened: Any, changes: list[Change]) -> None:
+def test_counters_and_minutes_follow_the_jobs(in_file: Any, changes: list[Change]) -> None:
+    _follow(in_file, changes)
+
+
+@examples(20)  # each statement is a way to the server and back
+@given(st.lists(CHANGES, max_size=12))
+def test_counters_and_minutes_follow_the_jobs_on_a_server(on_server: Any, changes: list[Change]) -> None:
+    _follow(on_server, changes)
+
+
+def _follow(opened: Any, changes: list[Change]) -> None:
     opened.execute("BEGIN")
     try:
         for change in changes:
@@ -196,7 +223,7 @@ def test_what_a_worker_brings_is_counted_by_the_minute(opened: Any) -> None:
         "INSERT INTO failure (job_id, attempt, at_ms, cause, message, counted, worker_id)"
         " VALUES (1, 4, 60001, 'c', 'm', 1, 1)"
     )
-    found = opened.execute("SELECT worker_id, minute, bodies, failed FROM worker_minute").fetchall()
+    found = opened.execute("SELECT worker_id, minute, bodies, failed FROM worker_minute ORDER BY minute").fetchall()
     assert [tuple(row) for row in found] == [(1, 0, 2, 0), (1, 1, 1, 1)]
     opened.execute("ROLLBACK")
 
