@@ -16,6 +16,7 @@ from app.model.lease import Lease
 from app.model.limits import DEADLINE_SLACK_MS
 from worker.disk import Disk
 from worker.pool import Server
+from worker.reading import patiently
 from worker.slot import Tools, run_one
 from worker.spooling import TROUBLE
 
@@ -89,9 +90,11 @@ class Feeder:
         return ClaimRequest(self.worker, self.tools.store.epoch, room, deadline_ms, self.wanted, models, suspects)
 
     async def _start(self, leases: list[Lease], server: Server, work: TaskGroup) -> None:
-        prompts = await prompts_of(self.tools.store, leases) if leases else {}
+        if not leases:
+            return
+        prompts = await patiently(lambda: prompts_of(self.tools.store, leases), self.tools.ending)
         for lease in leases:
-            if prompts[lease.job].held or self.tools.ending.draining or not server.is_well():
+            if prompts is None or prompts[lease.job].held or self.tools.ending.draining or not server.is_well():
                 await self.tools.spooling.persist(release, lease)
                 continue
             self.tools.pool.take(server, alone=lease.alone)
@@ -105,7 +108,7 @@ class Feeder:
             return
         self._check_at_s = time.monotonic() + IDLE_S
         listed = sorted({name for server in servers for name in server.models})
-        missing = await unserved(self.tools.store, self.wanted, frozenset(listed))
+        missing = await patiently(lambda: unserved(self.tools.store, self.wanted, frozenset(listed)), self.tools.ending)
         if not missing:
             return
         said = (
@@ -122,19 +125,25 @@ class Feeder:
         """With --until-empty: whether nothing is left that this run could still do; the exit code is set then."""
         if not self.until_empty or self.tools.quota.under_way or not self.tools.spooling.idle:
             return False
-        left = await remaining(self.tools.store, self.wanted)
-        if left.open:
+        left = await self._left()
+        if left is None or left.open:
             return False
         if await self.tools.spooling.persist(judge_unfinished, self.wanted):
-            left = await remaining(self.tools.store, self.wanted)
+            left = await self._left()
+            if left is None:
+                return False
         self.tools.ending.drain(exit_of(left))
         return True
 
     async def _end_at_limit(self) -> None:
         """What --limit allowed is settled: the code tells of this run's jobs, and of gates as ever."""
-        left = await remaining(self.tools.store, self.wanted)
+        left = await self._left()
         incomplete = Exit.INCOMPLETE if self.tools.quota.failed else Exit.DONE
-        self.tools.ending.drain(Exit.GATE if left.gated else incomplete)
+        self.tools.ending.drain(Exit.GATE if left is not None and left.gated else incomplete)
+
+    async def _left(self) -> Remaining | None:
+        """What is left to do; None where the run is ending and the store cannot say it."""
+        return await patiently(lambda: remaining(self.tools.store, self.wanted), self.tools.ending)
 
 
 def exit_of(left: Remaining) -> Exit:
