@@ -95,7 +95,7 @@ class Product:
         assert self.rows("SELECT job_id FROM unread") == []
         doubled = """SELECT job.id FROM job LEFT JOIN response ON response.job_id = job.id
             AND accepted_seq IS NOT NULL AND superseded_seq IS NULL
-            GROUP BY job.id HAVING count(response.id) <> (job.state = 'done')"""
+            GROUP BY job.id HAVING count(response.id) <> CASE job.state WHEN 'done' THEN 1 ELSE 0 END"""
         assert self.rows(doubled) == []
         counted = """SELECT substr(metric, 7), sum(n) FROM counter WHERE metric LIKE 'state:%'
             GROUP BY 1 HAVING sum(n) <> 0 ORDER BY 1"""
