@@ -6,6 +6,8 @@ from itertools import count
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
+import asyncpg
 import pytest
 from sqlalchemy import select
 
@@ -19,7 +21,7 @@ from tests.support.product import wait_for
 from tests.support.simulator import Simulator
 from tests.support.site import OnServer
 
-JOBS = 80
+JOBS = 40
 COMMIT = b"COMMIT"
 
 
@@ -58,6 +60,24 @@ def by_way_of(cable: Wire, url: str) -> str:
     return f"{start.rpartition(':')[0]}:{cable.port}/{database}"
 
 
+@pytest.mark.parametrize("takes", ["SELECT begin_writing(true, '1s')", "SELECT begin_writing(false, '1s')"])
+def test_a_host_that_falls_silent_in_a_transaction_keeps_the_others_out_for_ten_seconds_at_most(
+    tmp_path: Path, behind: Server, takes: str
+) -> None:
+    """The server ends its transaction; an import, which waits to be alone for half a minute, goes through."""
+    product = OnServer(tmp_path, behind)
+    product.import_prompts("first", prompts(1))
+
+    async def import_beside_silence() -> bool:
+        silent = await asyncpg.connect(product.url)
+        await silent.execute(f"BEGIN; {takes}")
+        await anyio.to_thread.run_sync(product.import_prompts, "second", prompts(1))
+        return bool(silent.is_closed())
+
+    assert anyio.run(import_beside_silence)
+    assert product.count("ready") == 2
+
+
 @dataclass
 class EveryCommit:
     """Each third COMMIT is lost, in turn before it arrives and after it was answered."""
@@ -88,7 +108,7 @@ class EveryStatement:
         return {1: Cut.BEFORE, 2: Cut.AFTER}.get(self.seen[statement])
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("cuts", [EveryCommit(), EveryStatement()], ids=["commits", "statements"])
 def test_a_worker_whose_connections_are_lost_asks_each_prompt_once_and_stores_each_answer_once(
     tmp_path: Path, behind: Server, cable: Wire, cuts: EveryCommit | EveryStatement
