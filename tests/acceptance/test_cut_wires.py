@@ -23,6 +23,7 @@ from tests.support.site import OnServer
 
 JOBS = 40
 COMMIT = b"COMMIT"
+TELLING = 60  # bytes that tell one statement from another, and not how many rows it has
 
 
 @pytest.fixture(scope="module")
@@ -93,19 +94,51 @@ class EveryCommit:
 
 @dataclass
 class EveryStatement:
-    """Each statement is lost once before it arrives, and when it comes again after it was answered."""
+    """Each statement is lost when it comes for the first time, in turn before it arrives and after it was answered."""
 
-    seen: dict[bytes, int] = field(default_factory=dict)
+    seen: set[bytes] = field(default_factory=set)
     _last: bytes = b""
 
     def __call__(self, kind: bytes, body: bytes) -> Cut | None:
         if kind == b"P":
             self._last = body
         statement = {b"Q": body, b"S": self._last}.get(kind)  # a simple query, or the end of an extended one
-        if statement is None:
+        if statement is None or statement[:TELLING] in self.seen:
             return None
-        self.seen[statement] = self.seen.get(statement, 0) + 1
-        return {1: Cut.BEFORE, 2: Cut.AFTER}.get(self.seen[statement])
+        self.seen.add(statement[:TELLING])
+        return (Cut.BEFORE, Cut.AFTER)[len(self.seen) % 2]
+
+
+@dataclass
+class FirstClaim:
+    """The first claim is committed, its answer is lost, and nobody gets through for longer than a claim is held."""
+
+    cable: Wire
+    claiming: bool = False
+
+    def __call__(self, kind: bytes, body: bytes) -> Cut | None:
+        self.claiming = self.claiming or (kind == b"P" and b"SKIP LOCKED" in body)
+        if not (self.claiming and body.startswith(COMMIT)) or self.cable.cuts:
+            return None
+        self.cable.cut_for(1.0)
+        return Cut.AFTER
+
+
+@pytest.mark.timeout(900)
+def test_leases_of_a_claim_that_was_given_up_and_committed_go_back_to_the_queue(
+    tmp_path: Path, behind: Server, cable: Wire
+) -> None:
+    """The worker lives, so nobody would rescue them before their deadline in two hours."""
+    product = OnServer(tmp_path, behind)
+    product.import_prompts("d", prompts(8))
+    far = ("--db", by_way_of(cable, product.url))
+    cable.cut_at = FirstClaim(cable)
+    with Simulator() as simulator:
+        product.finish(simulator.url, "--concurrency", "8", "--spool-after", "0.2s", *far)
+    assert cable.cuts == 1
+    assert product.rows("SELECT state, attempt, tries, expiries, count(*) FROM job GROUP BY 1, 2, 3, 4") == [
+        ("done", 2, 0, 0, 8)
+    ]
 
 
 @pytest.mark.timeout(900)

@@ -9,7 +9,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 _ENCRYPT = (80877103).to_bytes(4, "big")  # SSLRequest
@@ -27,17 +27,43 @@ class Wire:
     """A listening port; what arrives there goes to the server's. `cut_at` is asked at each message of a client."""
 
     port: int
+    _loop: asyncio.AbstractEventLoop
     cut_at: Callable[[bytes, bytes], Cut | None] = lambda _kind, _body: None
     cuts: int = 0
+    away: bool = False  # nobody gets through
+    _open: set["Pair"] = field(default_factory=set)
+
+    def cut(self) -> None:
+        """Cut every connection now, and let nobody through from now on."""
+        self.away = True
+        self._loop.call_soon_threadsafe(self._cut)
+
+    def cut_for(self, seconds: float) -> None:
+        """Let nobody through for so long; called where the wire decides about a message."""
+        self.away = True
+        self._loop.call_later(seconds, self.mend)
+
+    def mend(self) -> None:
+        """Let everybody through again."""
+        self.away = False
+
+    def _cut(self) -> None:
+        for pair in list(self._open):
+            pair.writer.transport.abort()
 
     async def carry(self, to_port: int, client: "Pair") -> None:
         """One connection, until either side ends or it is cut."""
+        if self.away:
+            client.writer.transport.abort()
+            return
         server = Pair(*await asyncio.open_connection("127.0.0.1", to_port))
+        self._open |= {client, server}
         try:
             await self._carry(client, server)
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass  # the task is this connection's alone
         finally:
+            self._open -= {client, server}
             for pair in (client, server):
                 pair.writer.transport.abort()
 
@@ -118,7 +144,7 @@ def wire(to_port: int) -> Iterator[Wire]:
             await made[0].carry(to_port, Pair(reader, writer))
 
         served = await asyncio.start_server(accept, "127.0.0.1", 0)
-        made.append(Wire(served.sockets[0].getsockname()[1]))
+        made.append(Wire(served.sockets[0].getsockname()[1], loop))
         listening.set()
         async with served:
             await ending.wait()

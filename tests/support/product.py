@@ -24,6 +24,15 @@ class Product:
         self.folder = folder
         self.db = folder / "thinkledger.db"
 
+    @property
+    def where(self) -> str:
+        """What `--db` would be."""
+        return str(self.db)
+
+    def is_made(self) -> bool:
+        """Whether there is a store by now; it may be empty."""
+        return self.db.exists() and self.db.stat().st_size > 0
+
     def run(self, *arguments: str, code: int = 0, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
         """One command to its end; its exit code must be `code`."""
         done = subprocess.run(

@@ -28,12 +28,22 @@ class OnServer(Product):
         self.url = server.empty()
         (folder / "thinkledger.toml").write_text(f'db = "{self.url}"\n')
 
-    def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        assert not values
-        return [tuple(row) for row in self.server.run(statement, database=self.url.rpartition("/")[2])]
+    @property
+    def where(self) -> str:
+        return self.url
 
-    def count(self, state: str) -> int:
-        return int(self.value(f"SELECT count(*) FROM job WHERE state = '{state}'"))
+    @property
+    def database(self) -> str:
+        """Its name."""
+        return self.url.rpartition("/")[2]
+
+    def is_made(self) -> bool:
+        return self.server.run("SELECT to_regclass('gate') IS NOT NULL", database=self.database)[0][0] is True
+
+    def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        for value in values:
+            statement = statement.replace("?", f"'{value}'" if isinstance(value, str) else str(value), 1)
+        return [tuple(row) for row in self.server.run(statement, database=self.database)]
 
 
 class Keeper(threading.Thread):
