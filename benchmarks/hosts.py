@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import anyio
@@ -16,8 +17,13 @@ from benchmarks.measuring import Meter, Spent, in_child
 _LOOK_S = 0.005
 
 
-def together(work: object, hosts: int, folder: Path, *arguments: object) -> list[Spent]:
-    """The same work in so many processes at once; they begin when all are ready."""
+def together(
+    work: object, hosts: int, folder: Path, *arguments: object, meanwhile: AbstractContextManager[object] | None = None
+) -> list[Spent]:
+    """The same work in so many processes at once; they begin when all are ready, and leave when all have ended.
+
+    `meanwhile` lasts as long as all are at work.
+    """
     meeting = folder / f"meeting-{time.monotonic_ns()}"
     meeting.mkdir()
     with ThreadPoolExecutor(hosts) as threads:
@@ -25,13 +31,20 @@ def together(work: object, hosts: int, folder: Path, *arguments: object) -> list
             threads.submit(in_child, work, str(meeting), hosts, number, *arguments)  # type: ignore[arg-type]
             for number in range(hosts)
         ]
+        _until(meeting, "ready", hosts, begun)
+        with meanwhile or nullcontext():
+            _until(meeting, "done", hosts, begun)
         return [one.result() for one in begun]
 
 
-def _meet(meeting: str, hosts: int, number: int) -> None:
-    (Path(meeting) / f"{number}").touch()
-    while sum(1 for _ in Path(meeting).iterdir()) < hosts:
+def _until(meeting: Path, what: str, hosts: int, begun: Sequence[Future[Spent]]) -> None:
+    while sum(1 for _ in meeting.glob(f"{what}-*")) < hosts and not any(one.done() for one in begun):
         time.sleep(_LOOK_S)
+
+
+def _meet(meeting: str, what: str, hosts: int, number: int) -> None:
+    (Path(meeting) / f"{what}-{number}").touch()
+    _until(Path(meeting), what, hosts, ())
 
 
 def claims_of(meeting: str, hosts: int, number: int, url: str, claims: int) -> Spent:
@@ -44,7 +57,7 @@ async def _claims(meeting: str, hosts: int, number: int, url: str, claims: int) 
     seconds = []
     async with cycle.opened(url) as at:
         await _give_back(at, await at.claim())
-        await anyio.to_thread.run_sync(_meet, meeting, hosts, number)
+        await anyio.to_thread.run_sync(_meet, meeting, "ready", hosts, number)
         with Meter() as meter:
             for _ in range(claims):
                 begun = time.perf_counter()
@@ -52,6 +65,7 @@ async def _claims(meeting: str, hosts: int, number: int, url: str, claims: int) 
                 seconds.append(time.perf_counter() - begun)
                 assert len(leases) == cycle.BATCH
                 await _give_back(at, leases)
+        await anyio.to_thread.run_sync(_meet, meeting, "done", hosts, number)
     return meter.spent(seconds)
 
 
@@ -75,10 +89,12 @@ async def _completions(meeting: str, hosts: int, number: int, url: str, jobs: in
     async with cycle.opened(url) as at:
         beside = EndpointIdentity(f"http://gpu{number % model_servers}:30000/v1", "kimi-k2.5", {"version": "0"})
         at.endpoint = await at.store.write(see, beside)
-        await anyio.to_thread.run_sync(_meet, meeting, hosts, number)
+        await at.complete(await at.claim(), answers[: cycle.BATCH])  # statements are built, the parser is noted
+        await anyio.to_thread.run_sync(_meet, meeting, "ready", hosts, number)
         with Meter() as meter:
             for batch in data.batches(answers, cycle.BATCH):
                 await at.complete(await at.claim(len(batch)), batch)
+        await anyio.to_thread.run_sync(_meet, meeting, "done", hosts, number)
     return meter.spent()
 
 

@@ -32,18 +32,19 @@ def measure(scale: Scale, folder: Path) -> list[Figure]:
         fill(server, url, rows, answered)
         database = url.rpartition("/")[2]
 
+        waits = Waits(server, database)
+
         def claims() -> list[Spent]:
-            return hosts.together(hosts.claims_of, HOSTS, folder, url, scale.claims)
+            return hosts.together(hosts.claims_of, HOSTS, folder, url, scale.claims, meanwhile=waits)
 
         alone, counted, exported = [], [], []
-        with Waits(server, database) as waits:
-            for _ in range(ROUNDS):
-                alone.append(claims())
-                with _beside([sys.executable, "-c", "while True: pass"], folder):
-                    counted.append(claims())
-                with _beside(_export(url), folder) as export:
-                    exported.append(claims())
-                    assert export.poll() is None, "the export ended before the claims did"
+        for _ in range(ROUNDS):
+            alone.append(claims())
+            with _beside([sys.executable, "-c", "while True: pass"], folder):
+                counted.append(claims())
+            with _beside(_export(url), folder) as export:
+                exported.append(claims())
+                assert export.poll() is None, "the export ended before the claims did"
         written = _pages(server, database)
     said = f"{rows:,} rows, an export of {answered:,}"
     ms = " / ".join(f"{1000 * _median(side):.0f}" for side in (alone, counted, exported))
@@ -52,7 +53,7 @@ def measure(scale: Scale, folder: Path) -> list[Figure]:
     return [
         Figure("PG1", f"{name} alone", _median(exported) / _median(alone), 3, note=note),
         Figure("PG1", f"{name} a loop beside it", _median(exported) / _median(counted), 1.5, note=note),
-        Figure("PG1", "waiting for locks, of transactions", 100 * waits.share("Lock"), 5, "%", note=written),
+        Figure("PG1", "waiting for locks", 100 * waits.share("Lock"), 5, "%", note=f"{written}; {waits.most()}"),
     ]  # fmt: skip
 
 

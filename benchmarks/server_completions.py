@@ -7,14 +7,13 @@ tells of the store alone, and how much of the machine was busy.
 
 import os
 import statistics
-import time
 from pathlib import Path
 
 from benchmarks import cycle, hosts
 from benchmarks.figure import Figure
 from benchmarks.measuring import Spent
 from benchmarks.scale import Scale
-from benchmarks.server import Cost, Waits, cost, measured_server
+from benchmarks.server import Waits, cost, measured_server
 from tests.support.postgres import Server
 
 HOSTS = 4
@@ -35,8 +34,8 @@ def measure(scale: Scale, folder: Path) -> list[Figure]:
     )
     return [
         Figure("PG2", "answers of 4 hosts against 1", statistics.median(ratios), 2.5, at_least=True, note=pace),
-        Figure("PG2", "waiting for locks, of transactions of 4 hosts", _of(fours, "locked"), 10, "%"),
-        Figure("PG2", "the same with one model server for all", shared.locked, 40, "%"),
+        Figure("PG2", "waiting for locks, of transactions", _of(fours, "locked"), 10, "%", note=fours[-1].locks),
+        Figure("PG2", "the same with one model server for all", shared.locked, 40, "%", note=shared.locks),
         Figure("PG2", "CPU of the server an answer", 1000 * _of(fours, "cpu_s") / jobs, 2, "ms"),
         Figure("PG2", "CPU of a host an answer", 1000 * _of(fours, "host_cpu_s") / jobs, 4, "ms"),
         Figure("PG2", "WAL an answer of 8 KB", _of(fours, "wal_bytes") / jobs / 1024, 64, "KB"),
@@ -47,12 +46,11 @@ def measure(scale: Scale, folder: Path) -> list[Figure]:
 class _Round:
     """What a number of hosts gave and cost."""
 
-    def __init__(self, jobs: int, spent: list[Spent], server: Cost, disk_bytes: int, waits: Waits, busy: float) -> None:
+    def __init__(self, jobs: int, spent: list[Spent], seen: Waits, disk_bytes: int) -> None:
         self.a_second = jobs / max(one.wall_s for one in spent)
-        self.cpu_s, self.wal_bytes, self.disk_bytes = server.cpu_s, server.wal_bytes, disk_bytes
+        self.cpu_s, self.wal_bytes, self.disk_bytes = seen.cost.cpu_s, seen.cost.wal_bytes, disk_bytes
         self.host_cpu_s = sum(one.cpu_s for one in spent)
-        self.locked = 100 * waits.share("Lock")
-        self.busy = busy
+        self.locked, self.locks, self.busy = 100 * seen.share("Lock"), seen.most(), seen.busy
 
 
 def _of(rounds: list[_Round], name: str) -> float:
@@ -60,19 +58,16 @@ def _of(rounds: list[_Round], name: str) -> float:
 
 
 def _round(server: Server, folder: Path, count: int, each: int, model_servers: int = HOSTS) -> _Round:
+    """So many answers a host, after a first batch of each that is not measured."""
     url = server.empty()
     database = url.rpartition("/")[2]
     empty = cost(server, database)
-    cycle.run(hosts.fill, url, count * each)
+    prompts = count * (each + cycle.BATCH)
+    cycle.run(hosts.fill, url, prompts)
     server.run("VACUUM ANALYZE", database=database)
-    before, idle_s, begun = cost(server, database), _idle_s(), time.monotonic()
-    with Waits(server, database) as waits:
-        spent = hosts.together(hosts.completions_of, count, folder, url, each, model_servers)
-    busy = 1 - (_idle_s() - idle_s) / (time.monotonic() - begun) / (os.cpu_count() or 1)
-    after = cost(server, database)
-    return _Round(count * each, spent, after.since(before), after.since(empty).disk_bytes, waits, busy)
-
-
-def _idle_s() -> float:
-    ticks = Path("/proc/stat").read_text().split("\n", 1)[0].split()
-    return int(ticks[4]) / os.sysconf("SC_CLK_TCK")
+    with_prompts = cost(server, database)
+    waits = Waits(server, database)
+    arguments = (url, each, model_servers)
+    spent = hosts.together(hosts.completions_of, count, folder, *arguments, meanwhile=waits)
+    a_prompt = with_prompts.since(empty).disk_bytes / prompts
+    return _Round(count * each, spent, waits, waits.cost.disk_bytes + round(a_prompt * count * each))
