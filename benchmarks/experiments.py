@@ -24,6 +24,8 @@ NAMES = {
     "B": "occupancy",
     "P": "hostile_bodies",
     "S": "scrapes",
+    "PG1": "server_claims",
+    "PG2": "server_completions",
 }
 
 

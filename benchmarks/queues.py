@@ -30,10 +30,7 @@ PACKAGES = ("huey==3.5.4", "litequeue==0.9", "persist-queue==1.1.0")
 TARGETS = {"huey": 0.85, "litequeue": 0.33, "persist-queue": 0.1}
 SERVER_PACKAGES = ("procrastinate==3.10.0", "psycopg-binary==3.3.9")
 ON_SERVER = 0.05  # the target against procrastinate
-_DURABLE = {  # what a server commits by default, and no more of the machine than a test's
-    "fsync": "on", "synchronous_commit": "on", "shared_buffers": "64MB", "jit": "off", "max_connections": "20",
-    "unix_socket_directories": "", "listen_addresses": "127.0.0.1",
-}  # fmt: skip
+_DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}  # what a server commits by default
 
 
 def measure(scale: Scale, folder: Path) -> list[Figure]:
@@ -74,7 +71,7 @@ def _server() -> Iterator[Callable[[Path, int], Spent] | None]:
         yield None
         return
     with tempfile.TemporaryDirectory(prefix="bench-postgres-", ignore_cleanup_errors=True) as place:
-        server = postgres.start(found, Path(place), postgres.free_port(), _DURABLE)
+        server = postgres.start(found, Path(place), postgres.free_port(), **_DURABLE)
         try:
             yield lambda folder, jobs: _other(
                 python, "procrastinate", folder, jobs, server.empty(), str(server.process.pid)

@@ -12,6 +12,7 @@ from app.progress.wording import size
 from app.store.store import Store
 from worker.log import Log
 from worker.pool import Pool
+from worker.spooling import TROUBLE
 
 LOOK_EVERY_S = 1.0
 ENOUGH = 1.1  # times the floor: from there on it goes on, so that it does not stop and go at every answer
@@ -48,13 +49,19 @@ class Disk:
                 "disk_low",
                 free=size(free),
                 floor=size(self.floor),
-                needs=wording.need(await need(self.store)),
+                needs=await self._needs(),
                 advice="no new prompts are asked until there is space; what is in flight is stored",
             )
         elif self.full and free >= self.floor * ENOUGH:
             self.full = False
             self.log.info("disk_has_room", free=size(free))
             self.pool.wake()
+
+    async def _needs(self) -> str:
+        try:
+            return wording.need(await need(self.store))
+        except TROUBLE:
+            return "not known while the store cannot be read"
 
 
 def _usage(store: Store) -> Usage:

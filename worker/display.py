@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from app.progress.gathering import overview
 from app.progress.overview import DatasetProgress, Overview
 from app.store.store import Store
 from worker.log import Log
+from worker.spooling import TROUBLE
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -41,8 +43,9 @@ async def tell_end(store: Store, wanted: frozenset[str] | None, log: Log) -> Non
 async def _log_lines(store: Store, log: Log) -> None:
     while True:
         await anyio.sleep(LINE_EVERY_S)
-        for dataset in (await overview(store)).datasets:
-            log.info("progress", dataset=dataset.name, says=line(dataset))
+        with suppress(*TROUBLE):  # the writer tells it
+            for dataset in (await overview(store)).datasets:
+                log.info("progress", dataset=dataset.name, says=line(dataset))
 
 
 async def _show_live(store: Store) -> None:
@@ -54,10 +57,11 @@ async def _show_live(store: Store) -> None:
     with Live(console=console, auto_refresh=False, redirect_stdout=False) as bars:
         try:
             while True:
-                bars.update(_table(await overview(store), console.width >= WIDE), refresh=True)
+                with suppress(*TROUBLE):
+                    bars.update(_table(await overview(store), console.width >= WIDE), refresh=True)
                 await anyio.sleep(LIVE_EVERY_S)
         finally:
-            with anyio.CancelScope(shield=True):
+            with anyio.CancelScope(shield=True), suppress(*TROUBLE):
                 bars.update(_table(await overview(store), console.width >= WIDE), refresh=True)
 
 

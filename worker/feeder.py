@@ -6,16 +6,17 @@ from dataclasses import dataclass, field
 from anyio.abc import TaskGroup
 
 from app.gates.ending import judge_unfinished
-from app.leasing.claim import ClaimRequest, claim, prompts_of, unserved
-from app.leasing.release import release
+from app.leasing.claim import ClaimRequest, Prompt, claim, prompts_of, unserved
+from app.leasing.release import InHand, release, release_unheld
 from app.leasing.remaining import Remaining, remaining
 from app.model.errors import UsageError
 from app.model.exits import Exit
-from app.model.ids import WorkerId
+from app.model.ids import JobId, WorkerId
 from app.model.lease import Lease
 from app.model.limits import DEADLINE_SLACK_MS
 from worker.disk import Disk
 from worker.pool import Server
+from worker.reading import patiently
 from worker.slot import Tools, run_one
 from worker.spooling import TROUBLE
 
@@ -34,6 +35,8 @@ class Feeder:
     fixed_model: bool  # --model: it stands in for what the datasets say
     disk: Disk
     _dry: dict[Server, float] = field(default_factory=dict)  # nothing was ready for it: when to look again
+    _in_hand: set[JobId] = field(default_factory=set)  # jobs that are worked at
+    _unsure: bool = False  # a claim ended in the store's trouble
     _check_at_s: float = 0.0
     _told: list[str] = field(default_factory=list)
 
@@ -42,7 +45,7 @@ class Feeder:
         while not self.tools.ending.draining:
             if self.tools.quota.used_up:
                 return await self._end_at_limit()
-            if self._may_ask() and await self._feed(work):
+            if self._may_ask() and await self._knows_its_leases() and await self._feed(work):
                 continue
             await self._check_models()
             if await self._is_over():
@@ -81,7 +84,19 @@ class Feeder:
                 return leases
             return await self.tools.store.write(claim, self._request(server, room), hold_s=hold_s)
         except TROUBLE:
+            self._unsure = True
             return []
+
+    async def _knows_its_leases(self) -> bool:
+        """A claim that the store's trouble ended may be committed all the same: its leases go back to the queue."""
+        if self._unsure:
+            in_hand = InHand(self.worker, frozenset(self._in_hand))
+            try:
+                await self.tools.store.write(release_unheld, in_hand, hold_s=self.tools.spooling.hold_s)
+            except TROUBLE:
+                return False
+            self._unsure = False
+        return True
 
     def _request(self, server: Server, room: int, *, suspects: bool = False) -> ClaimRequest:
         deadline_ms = self.tools.store.now_ms() + int(self.timeout_s * 1000) + DEADLINE_SLACK_MS
@@ -89,14 +104,23 @@ class Feeder:
         return ClaimRequest(self.worker, self.tools.store.epoch, room, deadline_ms, self.wanted, models, suspects)
 
     async def _start(self, leases: list[Lease], server: Server, work: TaskGroup) -> None:
-        prompts = await prompts_of(self.tools.store, leases) if leases else {}
+        if not leases:
+            return
+        prompts = await patiently(lambda: prompts_of(self.tools.store, leases), self.tools.ending)
         for lease in leases:
-            if prompts[lease.job].held or self.tools.ending.draining or not server.is_well():
+            if prompts is None or prompts[lease.job].held or self.tools.ending.draining or not server.is_well():
                 await self.tools.spooling.persist(release, lease)
                 continue
             self.tools.pool.take(server, alone=lease.alone)
             self.tools.quota.began()
-            work.start_soon(run_one, lease, prompts[lease.job], server, self.tools, self._may_ask)
+            self._in_hand.add(lease.job)
+            work.start_soon(self._work_at, lease, prompts[lease.job], server)
+
+    async def _work_at(self, lease: Lease, prompt: Prompt, server: Server) -> None:
+        try:
+            await run_one(lease, prompt, server, self.tools, self._may_ask)
+        finally:
+            self._in_hand.discard(lease.job)
 
     async def _check_models(self) -> None:
         """A model that no server has would be waited for without end: SGLang answers 200 for any name."""
@@ -105,7 +129,7 @@ class Feeder:
             return
         self._check_at_s = time.monotonic() + IDLE_S
         listed = sorted({name for server in servers for name in server.models})
-        missing = await unserved(self.tools.store, self.wanted, frozenset(listed))
+        missing = await patiently(lambda: unserved(self.tools.store, self.wanted, frozenset(listed)), self.tools.ending)
         if not missing:
             return
         said = (
@@ -122,19 +146,25 @@ class Feeder:
         """With --until-empty: whether nothing is left that this run could still do; the exit code is set then."""
         if not self.until_empty or self.tools.quota.under_way or not self.tools.spooling.idle:
             return False
-        left = await remaining(self.tools.store, self.wanted)
-        if left.open:
+        left = await self._left()
+        if left is None or left.open:
             return False
         if await self.tools.spooling.persist(judge_unfinished, self.wanted):
-            left = await remaining(self.tools.store, self.wanted)
+            left = await self._left()
+            if left is None:
+                return False
         self.tools.ending.drain(exit_of(left))
         return True
 
     async def _end_at_limit(self) -> None:
         """What --limit allowed is settled: the code tells of this run's jobs, and of gates as ever."""
-        left = await remaining(self.tools.store, self.wanted)
+        left = await self._left()
         incomplete = Exit.INCOMPLETE if self.tools.quota.failed else Exit.DONE
-        self.tools.ending.drain(Exit.GATE if left.gated else incomplete)
+        self.tools.ending.drain(Exit.GATE if left is not None and left.gated else incomplete)
+
+    async def _left(self) -> Remaining | None:
+        """What is left to do; None where the run is ending and the store cannot say it."""
+        return await patiently(lambda: remaining(self.tools.store, self.wanted), self.tools.ending)
 
 
 def exit_of(left: Remaining) -> Exit:

@@ -29,6 +29,7 @@ from worker.log import Log
 from worker.memory import Body, Memory
 from worker.pool import Pool, Server
 from worker.quota import Quota
+from worker.reading import patiently
 from worker.refusal import words_of
 from worker.shutdown import Ending
 from worker.spooling import Spooling
@@ -137,7 +138,7 @@ async def _record(
     accepted = await tools.spooling.settle(judged)
     if failure is not None:
         _report(tools, server, failure)
-        return await state_of(tools.store, lease)
+        return await patiently(lambda: state_of(tools.store, lease), tools.ending)
     if turn is not None and not turn.last:
         return await state_after(turn, tools.store, tools.spooling)
     return JobState.DONE if accepted else None

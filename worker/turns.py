@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-import anyio
-
 from app.capture import Form, Reading, said
 from app.leasing.claim import Prompt, prompts_of
 from app.leasing.release import release
@@ -17,7 +15,8 @@ from app.responses.turns import TurnAnswer
 from app.responses.unread import StoredBody
 from app.store.store import Store
 from worker.asking import Question
-from worker.spooling import RETRY_S, TROUBLE, Spooling
+from worker.reading import patiently
+from worker.spooling import TROUBLE, Spooling
 
 
 def turn_asked(
@@ -55,13 +54,7 @@ async def state_after(answer: TurnAnswer, store: Store, spooling: Spooling) -> J
     The store is asked whatever settling said: a commit can be reported as failed and be done all the same. Repeated, it
     finds nothing to do, and says of an answer that was taken that it was not.
     """
-    while True:
-        try:
-            return await state_of(store, answer.lease, from_turn=answer.turn + 1)
-        except TROUBLE:
-            if spooling.ending.draining:
-                return None
-            await anyio.sleep(RETRY_S)
+    return await patiently(lambda: state_of(store, answer.lease, from_turn=answer.turn + 1), spooling.ending)
 
 
 async def next_turn(

@@ -18,6 +18,7 @@ from worker.identify import identify
 from worker.log import Log
 from worker.pool import SMALL_QUESTION, Pool, Server
 from worker.preflight import LONGEST_S, Probe, probe, require_reasoning
+from worker.reading import patiently
 from worker.shutdown import Ending
 
 RETRY_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
@@ -150,7 +151,8 @@ class Watcher:
 
     async def _config(self) -> DatasetConfig:
         """The settings to ask the probe with: those of a dataset that expects thinking, if one does."""
-        known = [d for d in await all_datasets(self.store) if self.wanted is None or d.name in self.wanted]
+        all_known = await patiently(lambda: all_datasets(self.store), self.ending)
+        known = [d for d in all_known or () if self.wanted is None or d.name in self.wanted]
         chosen = sorted(known, key=lambda dataset: (not dataset.config.expected, dataset.rank))
         return chosen[0].config if chosen else DatasetConfig()
 

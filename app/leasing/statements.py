@@ -220,6 +220,22 @@ def release_all() -> Update:
     )
 
 
+@cache
+def release_unheld() -> Update:
+    """Give back what a live worker has in the store and not in its hands; `held` are the jobs that it works at."""
+    held = batch_rows("held", job=int)
+    return (
+        update(JOB)
+        .where(
+            JOB.c.lease_worker == bindparam("worker"),
+            JOB.c.state == text("'leased'"),
+            JOB.c.id.not_in(select(held.c.job)),
+            not_(_unread()),
+        )
+        .values(state=JobState.READY, **NO_LEASE)
+    )
+
+
 def _rest_ms() -> ColumnElement[int]:
     """How long a job rests after its n-th expired lease: doubling from ten seconds, ten minutes at most."""
     doublings = JOB.c.expiries + 1 - EXPIRIES_BEFORE_REST

@@ -25,6 +25,7 @@ _BY_STATE = {
     "XX001": "damaged",
     "XX002": "damaged",
 }
+_ENDED_BEFORE = "cannot switch to state"  # asyncpg, of a connection that the server ended while nothing was asked
 _REFUSED = {
     "28000": "does not let this user in",
     "28P01": "does not accept this password",
@@ -45,6 +46,8 @@ def may_go_through(state: str) -> bool:
 
 def state_error(state: str, detail: str) -> ThinkledgerError:
     """The sentence for a person when the work is given up."""
+    if detail.startswith(_ENDED_BEFORE):
+        detail = "the server had ended the connection"
     if state in _REFUSED:
         return UsageError(f"The PostgreSQL server {_REFUSED[state]} ({detail}).")
     if state[:2] == "08":

@@ -126,7 +126,7 @@ CREATE FUNCTION begin_writing(beside_others BOOLEAN, patience TEXT) RETURNS BIGI
 #variable_conflict use_column
  BEGIN 
     PERFORM set_config('lock_timeout', patience, true);
-    PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
+    PERFORM set_config('idle_in_transaction_session_timeout', '10s', true);
     IF current_setting('synchronous_commit') = 'off' THEN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;

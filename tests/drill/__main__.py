@@ -11,15 +11,16 @@ from pathlib import Path
 import tests.drill.scenarios  # noqa: F401 - fills the catalogue
 from tests.drill import table
 from tests.drill.broken import BROKEN
-from tests.drill.catalogue import FAULTS, Fault, Size
+from tests.drill.catalogue import FAULTS, Fault, Size, makes_sense
 from tests.drill.runner import Row, Run, play_all
 from tests.drill.selfcheck import CATCHERS, caught, is_caught
+from tests.support.postgres import server
 from tests.support.simulator import ROOT
 
 PAGE = ROOT / "docs" / "reliability.md"
 FAMILIES = (
     "kills_of_workers", "conversations", "kills_of_commands", "pauses_and_rescues", "stores", "servers", "answers",
-    "versions", "clocks", "load",
+    "versions", "clocks", "load", "databases",
 )  # fmt: skip
 ORDER = {family: place for place, family in enumerate(FAMILIES)}
 SIZES = {size.name.lower(): size for size in Size}
@@ -36,16 +37,25 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--broken", choices=sorted(BROKEN), help="play with a sabotage: the drill must fail")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.relative_to(ROOT)}")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the stores of what did not hold")
+    parser.add_argument("--store", choices=("sqlite", "postgresql"), default="sqlite", help="where the stores lie")
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin nothing more after so long")
     said = parser.parse_args(argv)
-    run = Run(said.seed, SIZES[said.size], said.side_by_side, said.keep, said.broken, said.minutes)
-    chosen = _chosen(said.only, run.size)
+    on_server = said.store == "postgresql"
+    if on_server and said.write:
+        parser.error("--write keeps the table of stores in files")
+    run = Run(said.seed, SIZES[said.size], said.side_by_side, said.keep, said.broken, said.minutes, on_server)
+    chosen = [fault for fault in _chosen(said.only, run.size) if makes_sense(fault, on_server=on_server)]
+    if not chosen:
+        parser.error(f"none of these can be played with stores on {said.store}")
     _say(f"seed {run.seed}, size {said.size}: {', '.join(fault.name for fault in chosen)}")
     if said.list:
         for fault in chosen:
             _say(f"{fault.name:28} {fault.size.name.lower():6} {fault.what}: {fault.holds}")
         return 0
-    return _play(chosen, run, write=said.write, checked=said.only is None and said.broken is None)
+    if on_server:
+        server()  # before anything is forked: its port, and where this host keeps locks and spools
+    checked = said.only is None and said.broken is None and not on_server
+    return _play(chosen, run, write=said.write, checked=checked)
 
 
 def _chosen(only: list[str] | None, size: Size) -> list[Fault]:

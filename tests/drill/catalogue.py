@@ -32,6 +32,19 @@ class Fault:
 
 
 FAULTS: dict[str, Fault] = {}
+ON_SERVERS = "databases"  # the family of faults that only a store on a server has
+ON_BOTH = frozenset([  # faults that are the same wherever the store lies
+    "kill-claim", "kill-ask", "kill-keep", "kill-settle", "kill-fail", "kill-start", "kill-end", "kill-rescue",
+    "kill-beat", "kill-random", "kill-one-of-two", "killed-while-reading", "rescue-after-done", "two-rescuers",
+    "slow-worker", "completed-twice", "drained", "orphans",
+])  # fmt: skip
+
+
+def makes_sense(fault: "Fault", *, on_server: bool) -> bool:
+    """Whether a fault can be played with stores of that kind."""
+    if fault.family == ON_SERVERS:
+        return on_server
+    return not on_server or fault.name in ON_BOTH
 
 
 def fault(

@@ -80,14 +80,14 @@ class Findings:
             self.words.append(f"{count} {kind}: {words}")
 
 
-def examine(db: Path, witness: Witness) -> Findings:
+def examine(db: str, witness: Witness) -> Findings:
     """Read the store and compare."""
     return anyio.run(_examine, db, witness)
 
 
-async def _examine(db: Path, witness: Witness) -> Findings:
+async def _examine(db: str, witness: Witness) -> Findings:
     found = Findings()
-    async with open_store(str(db)) as store, store.snapshot() as reads:
+    async with open_store(db) as store, store.snapshot() as reads:
         jobs = await _jobs(reads, witness, found)
         await _sums(reads, found)
         await _responses(reads, jobs, witness, found)
@@ -154,7 +154,8 @@ async def _sums(reads: Reads, found: Findings) -> None:
             "SELECT dataset_id, state, count(*) FROM job GROUP BY 1, 2",
         ),
         "verdicts": (
-            """SELECT dataset_id, substr(metric, instr(metric, ':') + 1), sum(n) FROM counter
+            """SELECT dataset_id,
+            CASE WHEN metric LIKE 'expected:%' THEN substr(metric, 10) ELSE substr(metric, 12) END, sum(n) FROM counter
             WHERE metric LIKE '%expected:%' GROUP BY 1, 2 HAVING sum(n) <> 0""",
             "SELECT dataset_id, verdict, count(*) FROM job WHERE state = 'done' GROUP BY 1, 2",
         ),
@@ -247,7 +248,7 @@ async def _account(reads: Reads, witness: Witness, found: Findings) -> None:
     statement = """SELECT sample.messages, response.turn, count(*) FROM response JOIN job ON job.id = response.job_id
         JOIN sample ON sample.id = job.sample_ref
         LEFT JOIN reading ON reading.response_id = response.id AND reading.verdict = 'malformed'
-        WHERE response.http_status = 200 AND reading.response_id IS NULL GROUP BY job.id, response.turn"""
+        WHERE response.http_status = 200 AND reading.response_id IS NULL GROUP BY job.id, sample.id, response.turn"""
     for messages, turn, count in await reads.rows(text(statement)):
         stored[key_of(witness.turns_of(prompt_text(messages))[turn])] += count
     missing = (Counter(dict(witness.answers)) - stored).total() - witness.spooled

@@ -59,7 +59,7 @@ def obey(orders: Orders) -> None:
     if orders.broken is not None:
         BROKEN[orders.broken]()
     if orders.kill is not None:
-        arm(*orders.kill)
+        arm(*orders.kill, on_server=orders.on_server)
     if orders.twice:
         _do_twice()
     if orders.journal is not None:

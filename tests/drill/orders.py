@@ -14,6 +14,7 @@ class Orders:
     file_limit: int | None = None  # bytes that no file may outgrow (RLIMIT_FSIZE), as a quota does
     twice: bool = False  # every body is stored, and every answer settled, a second time
     older_reader: bool = False  # readings are written as an older parser would have: another flag in each
+    on_server: bool = False  # the store is a database of a server
     constants: dict[str, float | str] = field(default_factory=dict)  # `module:NAME` -> value
 
     def as_text(self) -> str:

@@ -14,8 +14,10 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from app.store.beside import beside_others, may_be_beside
 from tests.drill import patching
 
+WRITER, SERVER_WRITER = "app.store.writer:Writer._transaction", "app.store.postgres.writer:ServerWriter._transaction"
 COMMIT_S = 0.004  # how far from the end of an operation a kill around its COMMIT may fall
 SENT_S = 0.03
 
@@ -85,19 +87,19 @@ def _kill_after(seconds: float) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def arm(point: str, nth: int) -> None:
+def arm(point: str, nth: int, *, on_server: bool = False) -> None:
     """Let this process die at the n-th pass of `point`."""
     name, _, phase = point.partition(".")
     fuse = Fuse(nth, random.Random(f"{point}:{nth}"))
     if name in OPERATIONS and phase in OPERATION_PHASES:
-        _arm_operation(OPERATIONS[name], phase, fuse)
+        _arm_operation(OPERATIONS[name], phase, fuse, SERVER_WRITER if on_server else WRITER)
     elif name in CALLS and point in points():
         patching.wrap(CALLS[name], lambda original: _armed(original, phase, fuse))
     else:
         raise ValueError(f"unknown point {point!r}; known: {', '.join(points())}")
 
 
-def _arm_operation(target: str, phase: str, fuse: Fuse) -> None:
+def _arm_operation(target: str, phase: str, fuse: Fuse, writer: str) -> None:
     original = patching.find(target)
 
     async def armed(tx: Any, items: Any) -> Any:
@@ -112,9 +114,11 @@ def _arm_operation(target: str, phase: str, fuse: Fuse) -> None:
             fuse.passing(COMMIT_S)
         return done
 
+    if may_be_beside(original):
+        beside_others(armed)
     patching.put(target, armed)
     if phase == "after":
-        patching.wrap("app.store.writer:Writer._transaction", lambda commit: _armed_commit(commit, armed, fuse))
+        patching.wrap(writer, lambda commit: _armed_commit(commit, armed, fuse))
 
 
 def _armed_commit(commit: Any, operation: Any, fuse: Fuse) -> Any:

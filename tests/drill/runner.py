@@ -26,6 +26,7 @@ class Run:
     keep: Path | None = None  # a folder for the stores of faults that did not hold
     broken: str | None = None
     minutes: float = math.inf  # what has not begun by then is not run
+    on_server: bool = False  # the stores are databases of a PostgreSQL server
 
 
 @dataclass
@@ -76,7 +77,7 @@ def play(fault: Fault, run: Run, nursery: Nursery) -> Row:
         return Row(fault, not_run=reason)
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=f"drill-{fault.name}-", ignore_cleanup_errors=True) as folder:
-        stage = Stage(Path(folder), f"{run.seed}:{fault.name}", run.size, nursery, run.broken)
+        stage = Stage(Path(folder), f"{run.seed}:{fault.name}", run.size, nursery, run.broken, on_server=run.on_server)
         row = Row(fault, ledger=stage.ledger)
         try:
             fault.play(stage)

@@ -16,8 +16,10 @@ from tests.drill.forks import Nursery
 from tests.drill.invariants import Findings, Witness, examine, summed
 from tests.drill.orders import Orders
 from tests.drill.support import IDLE_ENOUGH, idle_share
+from tests.support.postgres import server
 from tests.support.product import Product, RunningWorker, wait_for
 from tests.support.simulator import Simulator
+from tests.support.site import OnServer
 from tests.support.talks import conversations, words
 
 WORKER = ("--skip-preflight", "--until-empty")
@@ -47,14 +49,23 @@ class Ledger:
 class Stage:
     """One scenario's surroundings."""
 
-    def __init__(self, folder: Path, seed: str, size: Size, nursery: Nursery, broken: str | None = None) -> None:
-        self.product = Product(folder)
+    def __init__(
+        self,
+        folder: Path,
+        seed: str,
+        size: Size,
+        nursery: Nursery,
+        broken: str | None = None,
+        *,
+        on_server: bool = False,
+    ) -> None:
+        self.product = OnServer(folder, server()) if on_server else Product(folder)
         self.chance = random.Random(seed)
         self.size = size
         self.nursery = nursery
         self.ledger = Ledger()
         self.witness = Witness(asked={}, journal=folder / "journal")
-        self._orders = Orders(broken=broken, journal=str(folder / "journal"))
+        self._orders = Orders(broken=broken, journal=str(folder / "journal"), on_server=on_server)
         self._asked: dict[str, list[str]] = {}
         self._counts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
         self._logs = 0
@@ -175,7 +186,7 @@ class Stage:
 
     def excuse_leased(self) -> None:
         """The jobs that are leased now, and whose body is not stored, may be asked a second time."""
-        if self.product.db.exists() and self.product.db.stat().st_size:
+        if self.product.is_made():
             open_jobs = "SELECT count(*) FROM job WHERE state = 'leased' AND id NOT IN (SELECT job_id FROM unread)"
             self.ledger.excused += int(self.product.value(open_jobs))
 
@@ -229,7 +240,7 @@ class Stage:
             self.witness, asked=self._asked, requests=requests, answers=answers,
             excused=self.witness.excused + self.ledger.excused,
         )  # fmt: skip
-        return examine(self.product.db, witness)
+        return examine(self.product.where, witness)
 
     def end_all(self) -> None:
         """No process outlives its scenario."""

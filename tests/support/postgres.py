@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import asyncpg
@@ -55,6 +54,7 @@ class Server:
     process: subprocess.Popen[bytes]
     urls: dict[str, str] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=count)
+    settings: dict[str, str] = field(default_factory=dict)  # beside those of every server of a test
 
     def url(self, database: str) -> str:
         return f"postgresql://{OWNER}@127.0.0.1:{self.port}/{database}"
@@ -82,6 +82,18 @@ class Server:
     def run(self, *statements: str, database: str = "postgres") -> list[Any]:
         """Run statements as the server's owner, each by itself; the rows of the last."""
         return aside(_run(self.url(database), statements))
+
+    def restart(self, how: signal.Signals) -> None:
+        """Stop it as PostgreSQL's signals say, SIGINT fast and SIGQUIT as in a crash, and start it again."""
+        self.process.send_signal(how)
+        self.process.wait()
+        self.process = start(self.bin, self.folder, self.port, **self.settings).process
+
+    def let_in(self, network: str) -> None:
+        """Let users in from a network too, without a password."""
+        with (self.folder / "data" / "pg_hba.conf").open("a") as rules:
+            rules.write(f"host all all {network} trust\n")
+        self.run("SELECT pg_reload_conf()")
 
     def stop(self) -> None:
         """End it at once, and remove what it wrote."""
@@ -182,8 +194,8 @@ def free_port() -> int:
         return port
 
 
-def start(found: Path, folder: Path, port: int, settings: Mapping[str, str] = MappingProxyType(_QUICK)) -> Server:
-    """Start a server on what lies in the folder, or make that first."""
+def start(found: Path, folder: Path, port: int, **settings: str) -> Server:
+    """Start a server on what lies in the folder, or make that first; `settings` in place of a test's usual ones."""
     data = folder / "data"
     as_user: dict[str, Any] = {}
     if os.geteuid() == 0:
@@ -192,13 +204,13 @@ def start(found: Path, folder: Path, port: int, settings: Mapping[str, str] = Ma
     if not data.exists():
         made = ["-D", str(data), "-U", OWNER, "--auth=trust", "--no-sync", "--locale=C.UTF-8", "--encoding=UTF8"]
         subprocess.run([found / "initdb", *made], check=True, capture_output=True, cwd=folder, **as_user)
-    said = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    said = [word for name, value in (_QUICK | settings).items() for word in ("-c", f"{name}={value}")]
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen(
             [found / "postgres", "-D", str(data), "-p", str(port), *said],
             stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=folder, **as_user,
         )  # fmt: skip
-    running = Server(folder, found, port, process)
+    running = Server(folder, found, port, process, settings=settings)
     aside(_until_ready(running))
     return running
 

@@ -24,6 +24,15 @@ class Product:
         self.folder = folder
         self.db = folder / "thinkledger.db"
 
+    @property
+    def where(self) -> str:
+        """What `--db` would be."""
+        return str(self.db)
+
+    def is_made(self) -> bool:
+        """Whether there is a store by now; it may be empty."""
+        return self.db.exists() and self.db.stat().st_size > 0
+
     def run(self, *arguments: str, code: int = 0, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
         """One command to its end; its exit code must be `code`."""
         done = subprocess.run(
@@ -95,7 +104,7 @@ class Product:
         assert self.rows("SELECT job_id FROM unread") == []
         doubled = """SELECT job.id FROM job LEFT JOIN response ON response.job_id = job.id
             AND accepted_seq IS NOT NULL AND superseded_seq IS NULL
-            GROUP BY job.id HAVING count(response.id) <> (job.state = 'done')"""
+            GROUP BY job.id HAVING count(response.id) <> CASE job.state WHEN 'done' THEN 1 ELSE 0 END"""
         assert self.rows(doubled) == []
         counted = """SELECT substr(metric, 7), sum(n) FROM counter WHERE metric LIKE 'state:%'
             GROUP BY 1 HAVING sum(n) <> 0 ORDER BY 1"""

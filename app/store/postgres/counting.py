@@ -13,6 +13,7 @@ from app.store.triggers import ANSWER_VIEW, CAPTURED, GRADED, bin_of
 LOCKS = 0x54686C67  # the first half of our advisory locks; the second is a slot, or one of these
 MIGRATING = -1
 SLOTS = 256
+SILENT = "10s"  # how long a transaction may ask nothing: a host that the network lost holds locks that others wait for
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,9 @@ _MY_SLOT = _function(
 # A table's locks are used, not advisory ones: a reader that must see no writer half way takes one before its snapshot.
 _BEGIN_WRITING = _function(
     "begin_writing(beside_others BOOLEAN, patience TEXT)",
-    """
+    f"""
     PERFORM set_config('lock_timeout', patience, true);
-    PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
+    PERFORM set_config('idle_in_transaction_session_timeout', '{SILENT}', true);
     IF current_setting('synchronous_commit') = 'off' THEN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;

@@ -17,7 +17,7 @@ from app.store.address import Address
 from app.store.faults import as_error, classify
 from app.store.place import Place
 from app.store.postgres.clock import ServerClock
-from app.store.postgres.counting import LOCKS, MIGRATING
+from app.store.postgres.counting import LOCKS, MIGRATING, SILENT
 from app.store.postgres.engines import reading_engine, writing_engine
 from app.store.postgres.writer import ServerWriter
 from app.store.tables import META
@@ -43,6 +43,7 @@ class Opened:
         """
         async with self.reader.connect() as keeper:
             await keeper.exec_driver_sql("SET LOCAL lock_timeout = '30s'")
+            await keeper.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{SILENT}'")
             await keeper.exec_driver_sql("LOCK TABLE gate IN SHARE MODE")
             await connection.exec_driver_sql("SELECT set_config('thinkledger.settled', '1', true)")
 

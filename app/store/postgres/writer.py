@@ -56,6 +56,8 @@ class ServerWriter(Writer):
 
     async def _transaction(self, group: Sequence[Request]) -> None:
         for tried in count(1):
+            if await self._was_committed(group):
+                return
             try:
                 await self._try(group)
             except DBAPIError as error:
@@ -66,11 +68,19 @@ class ServerWriter(Writer):
             else:
                 return
 
-    async def _try(self, group: Sequence[Request]) -> None:
-        if self._doubt is not None and self._doubt[0] is group and await self._is_committed(self._doubt[1]):
-            self._doubt = None
-            return
+    async def _was_committed(self, group: Sequence[Request]) -> bool:
+        """Whether a COMMIT without an answer was this group's, and was done.
+
+        Nothing is begun before that is known: whoever was told of the trouble and looks what came of it sees the end.
+        """
+        if self._doubt is None:
+            return False
+        doubtful, number = self._doubt
+        committed = await self._is_committed(number)
         self._doubt = None
+        return committed and doubtful is group
+
+    async def _try(self, group: Sequence[Request]) -> None:
         async with self._server.connect() as connection:
             tx, number = await self._begin(connection, group)
             for operation, requests in by_operation(group):

@@ -4,6 +4,7 @@ from tests.drill.scenarios import (  # noqa: F401 - imported for the catalogue
     answers,
     clocks,
     conversations,
+    databases,
     kills_of_commands,
     kills_of_workers,
     load,

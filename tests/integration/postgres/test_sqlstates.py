@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.store.sqlstates import kind_of, may_go_through
+from app.store.sqlstates import kind_of, may_go_through, state_error
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,8 @@ def test_a_state_is_of_a_kind(state: str, kind: str) -> None:
 
 def test_only_what_the_server_took_back_is_begun_anew_at_once() -> None:
     assert [state for state in ("40001", "40P01", "55P03", "08006") if may_go_through(state)] == ["40001", "40P01"]
+
+
+def test_a_connection_that_the_server_had_ended_is_said_in_words() -> None:
+    said = state_error("08006", "cannot switch to state 13; another operation (2) is in progress")
+    assert str(said) == "The PostgreSQL server cannot be reached (the server had ended the connection). Try again."
