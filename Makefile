@@ -30,7 +30,7 @@ demo: $(RUN_STAMP) ## Simulator, bundled prompts, worker and export in one comma
 	$(BIN)/thinkledger demo --exit
 
 test: $(DEV_STAMP) ## Run the tests
-	$(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadfile
+	$(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadfile --no-loadscope-reorder
 
 lint: $(DEV_STAMP) ## Lint, format check, types and import contracts
 	$(BIN)/ruff check .
