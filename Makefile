@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 DRILL_MINUTES ?= 5
-TEST_PROCESSES ?= 4
+TEST_PROCESSES ?= 3
 RUN_STAMP := $(VENV)/.ready-run
 DEV_STAMP := $(VENV)/.ready-dev
 
@@ -48,7 +48,7 @@ bench: $(DEV_STAMP) ## Measure, and print one table with targets; single ones: p
 drill: $(DEV_STAMP) ## Every fault against real processes, forty minutes at most; the table goes into docs/reliability.md
 	$(BIN)/python -m tests.drill --size full --minutes 35 --write
 
-drill-short: $(DEV_STAMP) ## Five minutes of it; with every change
+drill-short: $(DEV_STAMP) ## Five minutes of it; with every change a part of that
 	$(BIN)/python -m tests.drill --size short --minutes $(DRILL_MINUTES)
 
 drill-long: $(DEV_STAMP) ## The rest: hours of it

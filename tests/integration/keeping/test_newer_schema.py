@@ -24,7 +24,7 @@ ORDERS = (
     "serve --port 0", "serve --port 0 --read-only", "metrics", "verify", "backup", "migrate", "migrate --dry-run",
     "sql SELECT+1", "datasets", "datasets show first", "datasets set first --rank 1", "datasets pause first",
     "datasets resume first", "datasets delete first --yes", f"worker start --endpoint {SERVER}", "worker list",
-    "worker drain 1", f"probe --endpoint {SERVER} --dataset first",
+    "worker drain 1", f"probe --endpoint {SERVER} --dataset first", "copy thinkledger.db other.db",
 )  # fmt: skip
 WITHOUT_A_STORE = {"parse", "simulate", "demo", "config", "completion"}
 OTHERWISE = {"doctor", "restore"}  # a line of its report; a backup takes the place of any store

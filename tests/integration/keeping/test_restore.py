@@ -104,7 +104,7 @@ def test_a_lock_file_that_nobody_holds_stops_no_restore(product: Product) -> Non
 
 def test_nobody_starts_while_somebody_is_alone_with_the_store(tmp_path: Path) -> None:
     with locks.alone(tmp_path / "workers"):
-        with pytest.raises(Unavailable, match="restored or upgraded"):
+        with pytest.raises(Unavailable, match="restored, upgraded or copied"):
             locks.take(tmp_path / "workers", "u1")
         with pytest.raises(Refused, match="Another restore"), locks.alone(tmp_path / "workers"):
             pass
