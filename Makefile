@@ -8,7 +8,7 @@ TEST_PROCESSES ?= 3
 RUN_STAMP := $(VENV)/.ready-run
 DEV_STAMP := $(VENV)/.ready-dev
 
-.PHONY: help setup demo test lint format bench drill drill-short drill-long screenshots references audit clean
+.PHONY: help setup demo test test-servers lint format bench drill drill-short drill-long screenshots references audit clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -31,6 +31,9 @@ demo: $(RUN_STAMP) ## Simulator, bundled prompts, worker and export in one comma
 
 test: $(DEV_STAMP) ## Run the tests
 	$(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadfile --no-loadscope-reorder
+
+test-servers: $(DEV_STAMP) ## The rest of the tests of stores on PostgreSQL: minutes more
+	$(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadfile -m servers
 
 lint: $(DEV_STAMP) ## Lint, format check, types and import contracts
 	$(BIN)/ruff check .

@@ -11,7 +11,7 @@ from tests.integration.moving.kit import everything, fill
 from tests.support.postgres import server
 from tests.support.typed import environment, typed
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.servers]
 CHILD = """
 import os, signal, sys
 import app.store
