@@ -83,7 +83,7 @@ def test_a_host_that_falls_silent_in_a_transaction_keeps_the_others_out_for_ten_
 
 @dataclass
 class EveryCommit:
-    """Each third COMMIT is lost, in turn before it arrives and after it was answered."""
+    """Each second COMMIT is lost, in turn before it arrives and after it was answered."""
 
     commits: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -91,7 +91,7 @@ class EveryCommit:
         if not body.startswith(COMMIT):
             return None
         number = next(self.commits)
-        return None if number % 3 else (Cut.BEFORE, Cut.AFTER)[number % 2]
+        return None if number % 2 else (Cut.BEFORE, Cut.AFTER)[number // 2 % 2]
 
 
 @dataclass
@@ -159,7 +159,7 @@ def test_a_worker_whose_connections_are_lost_asks_each_prompt_once_and_stores_ea
             cable.cut_at = cuts
             said = running.wait(0)
         repeats = simulator.stats()["requests_a_prompt"]
-    assert cable.cuts >= 5  # how many answers share a COMMIT is a matter of pace
+    assert cable.cuts > 10
     assert repeats == {"1": JOBS}
     assert "deadlock" not in said
     product.check_invariants()
