@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.support.product import environment
+from tests.support.forks import environment
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -22,7 +22,7 @@ from benchmarks.peers import python_with
 from benchmarks.scale import Scale
 from benchmarks.store_cycle import ours_in
 from tests.support import postgres
-from tests.support.product import environment
+from tests.support.forks import environment
 
 ROUNDS = 3
 FSYNCS = 50

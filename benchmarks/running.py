@@ -11,7 +11,8 @@ from pathlib import Path
 
 from benchmarks import data
 from benchmarks.measuring import Spent
-from tests.support.product import Product, environment
+from tests.support.forks import environment
+from tests.support.product import Product
 
 COMMAND = [sys.executable, "-c", "import sys; from worker.cli import call; sys.exit(call(sys.argv[1:]))"]
 

@@ -17,8 +17,8 @@ from benchmarks.measuring import Spent
 from benchmarks.scale import Scale
 from benchmarks.server import Waits, measured_server
 from benchmarks.server_store import PATTERN, fill
+from tests.support.forks import COMMAND, environment
 from tests.support.postgres import Server
-from tests.support.product import _COMMAND, environment
 
 HOSTS = 4
 ROUNDS = 3
@@ -62,7 +62,7 @@ def _median(rounds: Sequence[Sequence[Spent]]) -> float:
 
 
 def _export(url: str) -> list[str]:
-    return [*_COMMAND, "--db", url, "export", "--dataset", "data", "--allow-incomplete", "--output", "-"]
+    return [*COMMAND, "--db", url, "export", "--dataset", "data", "--allow-incomplete", "--output", "-"]
 
 
 @contextmanager

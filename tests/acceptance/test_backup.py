@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.test_main_job import check_export, prompts
-from tests.support.product import Product, environment, wait_for
+from tests.support.forks import environment
+from tests.support.product import Product, wait_for
 from tests.support.simulator import Simulator
 
 JOBS = int(os.environ.get("ACCEPTANCE_JOBS", "400"))

@@ -10,8 +10,9 @@ import threading
 from pathlib import Path
 
 from tests.support.dashboard import Dashboard
+from tests.support.forks import COMMAND, environment
 from tests.support.product import wait_for
-from tests.support.typed import COMMAND, environment, typed
+from tests.support.typed import typed
 
 
 class AtTerminal:

@@ -5,8 +5,7 @@ import sys
 
 from tests.drill import patching
 from tests.drill.points import CALLS, OPERATIONS
-from tests.support.product import environment
-from tests.support.simulator import ROOT
+from tests.support.forks import ROOT, environment
 
 
 def test_every_named_point_is_still_a_function_of_the_product() -> None:

@@ -18,9 +18,9 @@ from tests.integration.test_reparse import answer, old_bug
 from tests.support.dashboard import Dashboard, dashboard
 from tests.support.documents import SERVER, Command, Happens, programs, run, shows, steps
 from tests.support.filled import chat, filled, thought
+from tests.support.forks import ROOT
 from tests.support.product import Product, RunningWorker, wait_for
 from tests.support.simulator import Simulator
-from tests.support.typed import ROOT
 
 SAMPLES = ROOT / "tests/cases/samples"
 DASHBOARD = "http://127.0.0.1:8484"

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.documents import SERVER, Block, Command, blocks, read, shows, steps
+from tests.support.forks import ROOT
 from tests.support.product import wait_for
 from tests.support.receiver import Receiver, receiver
 from tests.support.services import furnish
 from tests.support.simulator import Simulator
-from tests.support.typed import ROOT
 
 SERVICE, WATCH, RUNBOOK = "docs/how-to/run-as-a-service.md", "docs/how-to/watch-a-run.md", "docs/how-to/runbook.md"
 TOOLS = [

@@ -14,8 +14,8 @@ from tests.drill.broken import BROKEN
 from tests.drill.catalogue import FAULTS, Fault, Size, makes_sense
 from tests.drill.runner import Row, Run, play_all
 from tests.drill.selfcheck import CATCHERS, caught, is_caught
+from tests.support.forks import ROOT
 from tests.support.postgres import server
-from tests.support.simulator import ROOT
 
 PAGE = ROOT / "docs" / "reliability.md"
 FAMILIES = (

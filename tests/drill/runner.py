@@ -7,11 +7,9 @@ import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from tests.drill.catalogue import Fault, Size
-from tests.drill.forks import Nursery
 from tests.drill.invariants import Findings
 from tests.drill.stage import Ledger, Stage
 
@@ -56,28 +54,27 @@ def play_all(faults: Sequence[Fault], run: Run, told: Callable[[Row], None]) -> 
 
     end_s = time.monotonic() + run.minutes * 60
 
-    def one(nursery: Nursery, fault: Fault) -> None:
+    def one(fault: Fault) -> None:
         late = time.monotonic() > end_s
-        rows[fault.name] = Row(fault, not_run="no time was left") if late else play(fault, run, nursery)
+        rows[fault.name] = Row(fault, not_run="no time was left") if late else play(fault, run)
         told(rows[fault.name])
 
-    with Nursery() as nursery:
-        with ThreadPoolExecutor(run.side_by_side) as threads:
-            list(threads.map(partial(one, nursery), [fault for fault in faults if not fault.alone]))
-        for fault in faults:
-            if fault.alone:
-                one(nursery, fault)
+    with ThreadPoolExecutor(run.side_by_side) as threads:
+        list(threads.map(one, [fault for fault in faults if not fault.alone]))
+    for fault in faults:
+        if fault.alone:
+            one(fault)
     return [rows[fault.name] for fault in faults]
 
 
-def play(fault: Fault, run: Run, nursery: Nursery) -> Row:
+def play(fault: Fault, run: Run) -> Row:
     """One fault in a new folder."""
     reason = fault.needs()
     if reason is not None:
         return Row(fault, not_run=reason)
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=f"drill-{fault.name}-", ignore_cleanup_errors=True) as folder:
-        stage = Stage(Path(folder), f"{run.seed}:{fault.name}", run.size, nursery, run.broken, on_server=run.on_server)
+        stage = Stage(Path(folder), f"{run.seed}:{fault.name}", run.size, run.broken, on_server=run.on_server)
         row = Row(fault, ledger=stage.ledger)
         try:
             fault.play(stage)

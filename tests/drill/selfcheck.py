@@ -2,7 +2,6 @@
 
 from tests.drill.broken import BROKEN
 from tests.drill.catalogue import FAULTS, Size
-from tests.drill.forks import Nursery
 from tests.drill.runner import Row, Run, play
 
 CATCHERS = {"fence": "stopped-past-lease", "early_ack": "killed-while-reading", "rescue_guard": "rescue-after-done"}
@@ -11,8 +10,7 @@ CATCHERS = {"fence": "stopped-past-lease", "early_ack": "killed-while-reading", 
 def caught(broken: str, seed: int) -> Row:
     """The row of the scenario that has to catch `broken`; it was caught where the row was not held."""
     assert set(CATCHERS) == set(BROKEN)
-    with Nursery() as nursery:
-        return play(FAULTS[CATCHERS[broken]], Run(seed, Size.SHORT, broken=broken), nursery)
+    return play(FAULTS[CATCHERS[broken]], Run(seed, Size.SHORT, broken=broken))
 
 
 def is_caught(row: Row) -> bool:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.drill.catalogue import Size
-from tests.drill.forks import Nursery
 from tests.drill.invariants import Findings, Witness, examine, summed
 from tests.drill.orders import Orders
 from tests.drill.support import IDLE_ENOUGH, idle_share
@@ -54,7 +53,6 @@ class Stage:
         folder: Path,
         seed: str,
         size: Size,
-        nursery: Nursery,
         broken: str | None = None,
         *,
         on_server: bool = False,
@@ -62,13 +60,11 @@ class Stage:
         self.product = OnServer(folder, server()) if on_server else Product(folder)
         self.chance = random.Random(seed)
         self.size = size
-        self.nursery = nursery
         self.ledger = Ledger()
         self.witness = Witness(asked={}, journal=folder / "journal")
         self._orders = Orders(broken=broken, journal=str(folder / "journal"), on_server=on_server)
         self._asked: dict[str, list[str]] = {}
         self._counts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
-        self._logs = 0
         self._idle = 1.0
         self._running: list[RunningWorker] = []
 
@@ -127,11 +123,9 @@ class Stage:
 
     def start(self, *command: str, **orders: object) -> RunningWorker:
         """A command of the product, forked, under orders (fields of `Orders`)."""
-        self._logs += 1
-        log = self.product.folder / f"process-{self._logs}.log"
-        log.touch()
         given = replace(self._orders, **orders)  # type: ignore[arg-type]
-        running = self.nursery.start(command, self.product.folder, log, given)
+        under = ["--orders", given.as_text(), "--", *command]
+        running = RunningWorker(under, self.product.folder, entry="tests.drill.launch:main")
         self._running.append(running)
         return running
 

@@ -11,7 +11,8 @@ import pytest
 
 from app.leasing.holds import HoldKind, HoldRequest, hold
 from tests.support.filled import LOST, filled, thought
-from tests.support.typed import COMMAND, environment, typed
+from tests.support.forks import COMMAND, environment
+from tests.support.typed import typed
 from worker.simulator.personas import PERSONAS
 
 NAME = "A_data_set.with-a-long_name.of.60.characters.or.more.v1.2026"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.typed import environment, typed
+from tests.support.forks import environment
+from tests.support.typed import typed
 
 PROGRAM = "#!%s\nimport sys\nfrom worker.cli import main\nsys.exit(main())\n"
 

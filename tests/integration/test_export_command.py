@@ -12,7 +12,8 @@ import zstandard
 
 from tests.integration.export_kit import mixed
 from tests.support.filled import filled, thought
-from tests.support.typed import COMMAND, environment, typed
+from tests.support.forks import COMMAND, environment
+from tests.support.typed import typed
 
 
 def fill(folder: Path) -> str:

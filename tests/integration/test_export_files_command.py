@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.filled import filled, thought
-from tests.support.typed import environment, typed
+from tests.support.forks import environment
+from tests.support.typed import typed
 
 WITHOUT_PYARROW = """
 import sys

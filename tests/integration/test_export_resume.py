@@ -25,8 +25,9 @@ from app.export.unfinished import load, notes_of
 from app.model.errors import IntegrityFailure, Refused, ResourceExhausted, UsageError
 from app.store.tables import EVENT
 from tests.support.filled import LOST, Filled, filled, thought
+from tests.support.forks import environment
 from tests.support.kinds import as_counted
-from tests.support.typed import environment, typed
+from tests.support.typed import typed
 
 pytestmark = pytest.mark.anyio
 KILLS = int(os.environ.get("EXPORT_KILLS", "12"))

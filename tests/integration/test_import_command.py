@@ -1,21 +1,16 @@
 """`thinkledger import` as it is typed."""
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-MAIN = "import sys; from worker.cli import call; sys.exit(call(sys.argv[1:]))"
+from tests.support import forks
 
 
 def thinkledger(folder: Path, *arguments: str, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", MAIN, *arguments]
-    return subprocess.run(command, cwd=folder, input=stdin, env=environment, check=False, capture_output=True)
+    return forks.run(arguments, folder, stdin=stdin)
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ import pytest
 import zstandard
 
 from tests.integration.store import raw
+from tests.support.forks import environment
 from tests.support.product import Product
-from tests.support.typed import environment
 
 KILLS = int(os.environ.get("IMPORT_KILLS", "8"))
 CHILD = """

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from tests.support.typed import COMMAND, environment
+from tests.support.forks import COMMAND, environment
 
 
 @contextmanager

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.integration.simulator_kit import TOOLS, ask, ask_and_wait, send
-from tests.support.simulator import PATIENCE_SECONDS, ROOT, Simulator
+from tests.support.forks import ROOT
+from tests.support.simulator import PATIENCE_SECONDS, Simulator
 from worker.simulator.answers import full_text, key_of
 
 

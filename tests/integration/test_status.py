@@ -30,7 +30,8 @@ from app.store.store import Store
 from app.store.tables import COUNTER, JOB
 from app.store.transaction import Tx
 from tests.support.filled import LOST, Filled, chat, filled, thought
-from tests.support.typed import COMMAND, environment, typed
+from tests.support.forks import COMMAND, environment
+from tests.support.typed import typed
 
 pytestmark = pytest.mark.anyio
 

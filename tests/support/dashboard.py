@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import re
 import signal
 import socket
@@ -13,7 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from tests.support.typed import COMMAND, environment
+from tests.support import forks
+from tests.support.forks import Forked, environment
 
 PATIENCE_SECONDS = 30.0  # on a machine with other work; no test passes or fails by it
 TOKEN = "a-token-of-the-tests-0123456789"  # noqa: S105 - opens nothing but these servers
@@ -48,7 +50,7 @@ class _AtSocketFile(http.client.HTTPConnection):
 class Dashboard:
     """A running `thinkledger serve`."""
 
-    process: subprocess.Popen[str]
+    process: Forked
     port: int
     login: str
     uds: Path | None = None
@@ -95,13 +97,13 @@ class Dashboard:
 def dashboard(folder: Path, *arguments: str, token: str | None = TOKEN, db: str = "t.db") -> Iterator[Dashboard]:
     """A server on a free port."""
     said = {} if token is None else {"THINKLEDGER_TOKEN": token}
-    process = subprocess.Popen(
-        [*COMMAND, "--db", db, "serve", "--port", "0", *arguments],
-        cwd=folder, env=environment() | said, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
-    assert process.stdout is not None
+    ours, theirs = os.pipe()
+    out = os.fdopen(ours, encoding="utf-8")
+    command = ["--db", db, "serve", "--port", "0", *arguments]
+    process = forks.start(command, folder, stdout=theirs, stderr=subprocess.DEVNULL, surroundings=environment() | said)
+    os.close(theirs)
     try:
-        line = process.stdout.readline()
+        line = out.readline()
         assert line.startswith("dashboard "), line
         login = line.strip().removeprefix("dashboard ")
         port = re.search(r":(\d+)", login.removeprefix("http:"))
@@ -111,4 +113,4 @@ def dashboard(folder: Path, *arguments: str, token: str | None = TOKEN, db: str 
         if process.poll() is None:
             process.kill()
         process.wait()
-        process.stdout.close()
+        out.close()

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.typed import ROOT, environment
+from tests.support.forks import ROOT, environment
 
 RUNBOOK = "docs/how-to/runbook.md"
 SERVER = "http://127.0.0.1:30000"

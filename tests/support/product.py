@@ -1,20 +1,18 @@
 """The product as its users run it: commands and workers as processes of their own."""
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.support.simulator import PATIENCE_SECONDS, ROOT
-
-_COMMAND = [sys.executable, "-c", "import sys; from worker.cli import call; sys.exit(call(sys.argv[1:]))"]
+from tests.support import forks
+from tests.support.forks import Forked, environment
+from tests.support.simulator import PATIENCE_SECONDS
 
 
 class Product:
@@ -35,9 +33,7 @@ class Product:
 
     def run(self, *arguments: str, code: int = 0, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
         """One command to its end; its exit code must be `code`."""
-        done = subprocess.run(
-            [*_COMMAND, *arguments], cwd=self.folder, env=environment(), input=stdin, capture_output=True, check=False
-        )
+        done = forks.run(arguments, self.folder, stdin=stdin)
         said = done.stderr.decode(errors="replace")
         assert done.returncode == code, f"{' '.join(arguments)}: exit {done.returncode}, not {code}\n{said}"
         assert "Traceback" not in said, said
@@ -67,7 +63,7 @@ class Product:
 
     def start(self, *arguments: str, through: Sequence[str] = (), **variables: str) -> "RunningWorker":
         """Any command as a process; `through` starts it in another way, `variables` join its environment."""
-        return RunningWorker([*(through or _COMMAND), *arguments], self.folder, **variables)
+        return RunningWorker(arguments, self.folder, through, **variables)
 
     def finish(self, url: str, *arguments: str, code: int = 0, preflight: bool = False) -> str:
         """A worker until nothing is left; what it said."""
@@ -114,11 +110,24 @@ class Product:
 class RunningWorker:
     """A worker process; what it says is kept."""
 
-    def __init__(self, command: list[str], folder: Path, **variables: str) -> None:
+    process: "Forked | subprocess.Popen[bytes]"
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        through: Sequence[str] = (),
+        entry: str = forks.ENTRY,
+        **variables: str,
+    ) -> None:
         self.log = folder / f"worker-{time.monotonic_ns()}.log"
+        told = environment() | variables
         with self.log.open("wb") as out:
-            surroundings = environment() | variables
-            self.process = subprocess.Popen(command, cwd=folder, env=surroundings, stdout=out, stderr=out)
+            if through:
+                command = [*through, *arguments]
+                self.process = subprocess.Popen(command, cwd=folder, env=told, stdout=out, stderr=out)
+            else:
+                self.process = forks.start(arguments, folder, stdout=out, stderr=out, surroundings=told, entry=entry)
 
     def said(self) -> str:
         return self.log.read_text(errors="replace")
@@ -139,12 +148,6 @@ class RunningWorker:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-
-
-def environment() -> dict[str, str]:
-    """Ours without settings of the product, with the checkout importable from any folder."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("THINKLEDGER_")}
-    return kept | {"PYTHONPATH": str(ROOT)}
 
 
 def wait_for(fact: Callable[[], bool], what: str) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from tests.support.typed import ROOT
+from tests.support.forks import ROOT
 
 PLACES = ("/opt/thinkledger", "/etc/thinkledger", "/etc/systemd", "/var/lib/thinkledger", "/var/backups/thinkledger")
 PROGRAM = "#!%s\nimport sys\nsys.path.insert(0, %r)\nfrom tests.support.services import main\nsys.exit(main(%r, %r))\n"

@@ -2,16 +2,16 @@
 
 import http.client
 import json
+import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support import forks
+from tests.support.forks import ROOT, Forked
+
 PATIENCE_SECONDS = 30.0  # how long a fact may take on a machine with other work; no test passes or fails by it
 
 
@@ -25,7 +25,8 @@ class Simulator:
     def __init__(self, *arguments: str, port: int = 0) -> None:
         self.arguments = arguments
         self.port = port
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Forked | None = None
+        self._said: IO[str]
 
     def __enter__(self) -> Self:
         self.start()
@@ -47,7 +48,7 @@ class Simulator:
         return self.url + "/v1"
 
     @property
-    def process(self) -> subprocess.Popen[str]:
+    def process(self) -> Forked:
         """The running process."""
         assert self._process is not None, "not started"
         return self._process
@@ -55,10 +56,12 @@ class Simulator:
     def start(self) -> None:
         """Start it, on the port it had before if it had one, and return when it listens."""
         assert self._process is None, "already started"
-        command = [sys.executable, "-m", "worker.simulator", "--port", str(self.port), *self.arguments]
-        self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        command = ["--port", str(self.port), *self.arguments]
+        ours, theirs = os.pipe()
+        self._said = os.fdopen(ours, encoding="utf-8")
+        self._process = forks.start(command, ROOT, stdout=theirs, stderr=2, entry="worker.simulator.__main__:main")
+        os.close(theirs)
+        line = self._said.readline()
         if not line.startswith("simulator listening on "):
             self.kill()
             raise RuntimeError(f"the simulator did not start: {' '.join(command)}")
@@ -123,7 +126,6 @@ class Simulator:
 
     def _reap(self) -> int:
         process, self._process = self.process, None
-        assert process.stdout is not None
         status = process.wait(PATIENCE_SECONDS)
-        process.stdout.close()
+        self._said.close()
         return status

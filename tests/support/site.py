@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from app.model.exits import Exit
+from tests.support.forks import COMMAND, environment
 from tests.support.network import Host, own_network
 from tests.support.postgres import Server, binaries, free_port, start
-from tests.support.product import _COMMAND, Product, RunningWorker, environment
+from tests.support.product import Product, RunningWorker
 from tests.support.simulator import Simulator
 
 AGAIN = (-signal.SIGKILL, Exit.TEMPORARY, Exit.RESOURCE)  # as the service files say
@@ -71,12 +72,12 @@ class Keeper(threading.Thread):
 
     def begin(self, *arguments: str) -> RunningWorker:
         """A command of this host."""
-        return RunningWorker([*self.host.enter, *_COMMAND, *arguments], self.folder, **self.surroundings)
+        return RunningWorker(arguments, self.folder, [*self.host.enter, *COMMAND], **self.surroundings)
 
     def say(self, *arguments: str) -> Any:
         """What a command of this host says with --json."""
         done = subprocess.run(
-            [*self.host.enter, *_COMMAND, *arguments, "--json"],
+            [*self.host.enter, *COMMAND, *arguments, "--json"],
             cwd=self.folder, env=environment() | self.surroundings, capture_output=True, check=True,
         )  # fmt: skip
         return json.loads(done.stdout)["data"]

@@ -12,7 +12,7 @@ import anyio
 from app.store import schema
 from tests.integration.store.raw import connection
 from tests.support.filled import every_kind, filled
-from tests.support.typed import ROOT
+from tests.support.forks import ROOT
 
 FOLDER = ROOT / "tests/stores"
 

@@ -16,7 +16,8 @@ from app.web.hosts import Hosts
 from app.web.overview_page import overview_page
 from app.web.site import Site
 from tests.support.filled import LOST, Filled, filled, thought
-from tests.support.typed import COMMAND, environment, typed
+from tests.support.forks import COMMAND, environment
+from tests.support.typed import typed
 
 pytestmark = pytest.mark.anyio
 

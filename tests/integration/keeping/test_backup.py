@@ -16,7 +16,8 @@ from app.store import copying
 from app.store.place import Place
 from tests.integration.keeping.kit import make_filled, verified
 from tests.integration.store import raw
-from tests.support.product import Product, environment, wait_for
+from tests.support.forks import environment
+from tests.support.product import Product, wait_for
 
 Usage = namedtuple("Usage", "total used free")
 

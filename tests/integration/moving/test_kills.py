@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.integration.moving.kit import everything, fill
+from tests.support.forks import environment
 from tests.support.postgres import server
-from tests.support.typed import environment, typed
+from tests.support.typed import typed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.servers]
 CHILD = """

@@ -11,7 +11,7 @@ import pytest
 
 from tests.integration.web.kit import fill_free
 from tests.support.dashboard import PATIENCE_SECONDS
-from tests.support.typed import environment
+from tests.support.forks import environment
 
 # `-X dev` tells of everything that is not closed, and asyncio's own debugging of every task that nobody waited for.
 SERVE = [

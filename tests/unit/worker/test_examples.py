@@ -7,7 +7,7 @@ import click
 import pytest
 
 from tests.deploy.units import parse, tree
-from tests.support.typed import COMMAND, environment
+from tests.support.forks import COMMAND, environment
 from worker import cli_settings
 from worker.examples import EXAMPLES
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.model.errors import UsageError
-from tests.support.typed import environment
+from tests.support.forks import environment
 from worker.log import Log, Records
 from worker.log_file import KEPT, LogFile, open_log
 
