@@ -62,7 +62,8 @@ def verdicts_json(table: VerdictTable) -> dict[str, Any]:
 def series_json(series: Series) -> dict[str, Any]:
     """Points and event lines."""
     return {
-        "span": series.span, "step_ms": series.step_ms, "from_ms": series.from_ms, "until_ms": series.until_ms,
+        "span": series.span, "whole_run": series.is_whole_run, "step_ms": series.step_ms,
+        "from_ms": series.from_ms, "until_ms": series.until_ms,
         "points": [_point(point) for point in series.points],
         "moments": [asdict(moment) for moment in series.moments],
         "moments_left_out": series.moments_left_out,

@@ -15,6 +15,7 @@ from app.store.store import Store
 from app.store.transaction import Reads
 
 MOMENTS = 100  # event lines of one chart
+FEWEST_STEPS = 10  # of a run that has just begun
 
 
 class Span(StrEnum):
@@ -82,6 +83,7 @@ class Series:
     """Every step from `from_ms` to `until_ms`, those without an answer too; the last one is not over yet."""
 
     span: Span
+    is_whole_run: bool  # nothing was finished before `from_ms`, because nobody asked for a span
     step_ms: int
     from_ms: int
     until_ms: int
@@ -107,17 +109,21 @@ async def series_of(store: Store, name: str, span: Span | None = None) -> Series
 
 async def read_series(reads: Reads, dataset: DatasetId, now_ms: int, span: Span | None = None) -> Series:
     """The same in a snapshot that is open."""
+    age_ms: int | None = None
     if span is None:
         began = await reads.value(statements.first_minute(), {"dataset": dataset})
-        span = fitting(0 if began is None else now_ms - began * MINUTE_MS)
+        age_ms = 0 if began is None else now_ms - began * MINUTE_MS
+        span = fitting(age_ms)
     step_ms = span.step_ms
-    from_ms = (now_ms - span.span_ms) // step_ms * step_ms
+    back_ms = span.span_ms if age_ms is None else min(span.span_ms, max(age_ms, FEWEST_STEPS * step_ms))
+    from_ms = (now_ms - back_ms) // step_ms * step_ms
     minutes = {"dataset": dataset, "minutes": step_ms // MINUTE_MS, "since": from_ms // MINUTE_MS}
     found = [_point(row, step_ms) for row in await reads.rows(statements.steps(), minutes)]
     events = {"dataset": dataset, "since_ms": from_ms, "limit": MOMENTS + 1}
     moments = [_moment(row) for row in await reads.rows(statements.moments(), events)]
     return Series(
         span=span,
+        is_whole_run=age_ms is not None and age_ms <= span.span_ms,
         step_ms=step_ms,
         from_ms=from_ms,
         until_ms=now_ms,

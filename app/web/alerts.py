@@ -84,10 +84,10 @@ def evaluation(found: Evaluation) -> str:
     """Whether anybody looks at what time triggers."""
     if found.at_ms is None:
         timed = "stalled, worker dead, endpoint down, disk, backup, integrity"
-        return f"Nobody has looked yet at what time triggers ({timed})."
+        return f"Nobody has looked yet at the alarms that time triggers ({timed})."
     if found.stale:
-        return f"Nobody evaluates what time triggers; the last look was at {wording.moment(found.at_ms)} by {found.by}."
-    return f"What time triggers is evaluated by {found.by}."
+        return f"Nobody looks at the alarms that time triggers; the last look was at {wording.moment(found.at_ms)} by {found.by}."
+    return f"Alarms that time triggers are looked at by {found.by}."
 
 
 def _row(site: Site, one: AlarmLine, now: Overview) -> AlarmRow:

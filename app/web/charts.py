@@ -67,7 +67,7 @@ def throughput(series: Series) -> Chart:
         id="throughput",
         title="Throughput",
         summary=f"{sum(point.done for point in points):,} done, {sum(point.failed for point in points):,} failed "
-        f"in {series.span}; at most {most:,} in {per_step}",
+        f"in {_over(series)}; at most {most:,} in {per_step}",
         top=f"{most:,} in {per_step}",
         bars=tuple(bars),
         runs=(),
@@ -97,7 +97,7 @@ def capture(series: Series) -> Chart:
         id="capture",
         title="Capture",
         summary=f"{sum(point.captured for point in graded):,} of {sum(point.graded for point in graded):,} "
-        f"answers captured in {series.span}",
+        f"answers captured in {_over(series)}",
         top="100 %",
         bars=(),
         runs=tuple(_runs(series)),
@@ -169,6 +169,10 @@ def _rules(series: Series) -> tuple[Rule, ...]:
 def _ticks(series: Series) -> tuple[str, ...]:
     middle = (series.from_ms + series.until_ms) // 2
     return tuple(_time(at_ms, series) for at_ms in (series.from_ms, middle, series.until_ms))
+
+
+def _over(series: Series) -> str:
+    return "the whole run" if series.is_whole_run else str(series.span)
 
 
 def _time(at_ms: int, series: Series) -> str:

@@ -113,6 +113,14 @@ class _TypeCompiler(PGTypeCompiler):
 
 
 class _DDLCompiler(PGDDLCompiler):
+    def visit_create_index(self, create: Any, **kw: Any) -> str:  # type: ignore[override]
+        """Which rows an index holds is said for SQLite."""
+        options = create.element.dialect_options
+        if options["postgresql"]["where"] is None:
+            options["postgresql"]["where"] = options["sqlite"]["where"]
+        text: str = super().visit_create_index(create, **kw)  # type: ignore[no-untyped-call]
+        return text
+
     def get_column_specification(self, column: Any, **kw: Any) -> str:
         text: str = super().get_column_specification(column, **kw)  # type: ignore[no-untyped-call]
         name = self.preparer.format_column(column)

@@ -71,22 +71,29 @@ def test_every_figure_says_what_it_speaks_of(opened: Dashboard) -> None:
 
 @pytest.mark.parametrize(("minutes", "span"), [(3, "10min"), (40, "1h"), (300, "6h"), (3000, "7d")])
 def test_a_chart_shows_the_whole_run_until_a_window_is_chosen(tmp_path: Path, minutes: int, span: str) -> None:
+    began_ms = wall_ms() - minutes * 60_000
+
     async def make() -> None:
         async with filled(tmp_path / "t.db") as at:
             await at.dataset("young", 9)
-            at.clock.ms = wall_ms() - minutes * 60_000
+            at.clock.ms = began_ms
             await at.answer_next("young", thought(1))
 
     anyio.run(make)
     with dashboard(tmp_path, "--no-auth", "--read-only") as running:
         page, chosen = running.ask("/datasets/young").body, running.ask("/datasets/young?span=30d").body
-        assert running.ask("/api/v1/datasets/young/series").json["data"]["span"] == span
-        assert running.ask("/api/v1/datasets/young").json["data"]["series"]["span"] == span
+        series = running.ask("/api/v1/datasets/young/series").json["data"]
+        assert (series["span"], series["whole_run"]) == (span, True)
+        twin = running.ask("/api/v1/datasets/young").json["data"]["series"]
+        assert (twin["span"], twin["whole_run"]) == (span, True)
         assert running.ask("/datasets/young?span=2h").status == 400
-    assert f"1 done, 0 failed in {span};" in page
+    assert "1 done, 0 failed in the whole run;" in page
     assert '<a href="/datasets/young" aria-current="true">whole run</a>' in page
     assert "1 done, 0 failed in 30d;" in chosen
     assert '<a href="/datasets/young?span=30d" aria-current="true">30d</a>' in chosen
+    before = [point["start_ms"] for point in series["points"] if point["start_ms"] < began_ms - series["step_ms"]]
+    assert len(before) <= (0 if minutes * 60_000 >= 10 * series["step_ms"] else 10)
+    assert series["points"][0]["start_ms"] <= began_ms
 
 
 def test_a_bar_of_the_histogram_leads_to_its_samples(opened: Dashboard) -> None:
@@ -154,7 +161,7 @@ def test_the_page_of_alerts_says_whether_anybody_looks(tmp_path: Path) -> None:
     anyio.run(make)
     with dashboard(tmp_path, "--no-auth", "--read-only") as running:
         page = running.ask("/alerts").body
-    assert "Nobody evaluates what time triggers; the last look was at" in page
+    assert "Nobody looks at the alarms that time triggers; the last look was at" in page
     assert "a worker of old" in page
 
 
