@@ -8,7 +8,7 @@ TEST_PROCESSES ?= 3
 RUN_STAMP := $(VENV)/.ready-run
 DEV_STAMP := $(VENV)/.ready-dev
 
-.PHONY: help setup demo test test-servers lint format bench drill drill-short drill-long screenshots references audit clean
+.PHONY: help setup demo test lint format bench drill drill-short drill-long screenshots references audit clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -32,9 +32,6 @@ demo: $(RUN_STAMP) ## Simulator, bundled prompts, worker and export in one comma
 test: $(DEV_STAMP) ## Run the tests
 	$(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadfile --no-loadscope-reorder
 
-test-servers: $(DEV_STAMP) ## The rest of the tests of stores on PostgreSQL: minutes more
-	$(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadfile -m servers
-
 lint: $(DEV_STAMP) ## Lint, format check, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -51,7 +48,7 @@ bench: $(DEV_STAMP) ## Measure, and print one table with targets; single ones: p
 drill: $(DEV_STAMP) ## Every fault against real processes, forty minutes at most; the table goes into docs/reliability.md
 	$(BIN)/python -m tests.drill --size full --minutes 35 --write
 
-drill-short: $(DEV_STAMP) ## Five minutes of it; with every change a part of that
+drill-short: $(DEV_STAMP) ## Five minutes of it, with every change
 	$(BIN)/python -m tests.drill --size short --minutes $(DRILL_MINUTES)
 
 drill-long: $(DEV_STAMP) ## The rest: hours of it

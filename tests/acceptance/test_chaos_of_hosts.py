@@ -21,7 +21,6 @@ from tests.support.product import wait_for
 from tests.support.site import Keeper, Site, site
 from worker.simulator.answers import answer_of
 
-pytestmark = pytest.mark.servers
 JOBS = int(os.environ.get("HOSTS_JOBS", "1200"))
 SECONDS = float(os.environ.get("HOSTS_CHAOS_SECONDS", "0"))
 LONG = SECONDS > 0

@@ -62,7 +62,6 @@ def by_way_of(cable: Wire, url: str) -> str:
     return f"{start.rpartition(':')[0]}:{cable.port}/{database}"
 
 
-@pytest.mark.servers
 @pytest.mark.parametrize("takes", ["SELECT begin_writing(true, '1s')", "SELECT begin_writing(false, '1s')"])
 def test_a_host_that_falls_silent_in_a_transaction_keeps_the_others_out_for_ten_seconds_at_most(
     tmp_path: Path, behind: Server, takes: str
@@ -143,7 +142,6 @@ def test_leases_of_a_claim_that_was_given_up_and_committed_go_back_to_the_queue(
     ]
 
 
-@pytest.mark.servers
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("cuts", [EveryCommit(), EveryStatement()], ids=["commits", "statements"])
 def test_a_worker_whose_connections_are_lost_asks_each_prompt_once_and_stores_each_answer_once(

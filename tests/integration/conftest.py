@@ -1,7 +1,6 @@
 """The suites that run on both kinds of stores: what they say of a file holds for a database of a server too.
 
-Named are those whose tests run SQL; what a command prints, and what is about files, is looked at on files alone. Leases
-run on both with every change, the others by `make test-servers`.
+Named are those whose tests run SQL; what a command prints, and what is about files, is looked at on files alone.
 """
 
 from collections.abc import Iterator
@@ -31,7 +30,4 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     named = metafunc.module.__name__.removeprefix("tests.integration.") in ON_BOTH
     on_files = {"product", "folder"} & set(metafunc.fixturenames) or any(metafunc.definition.iter_markers("on_files"))
     if named and not on_files:
-        often = metafunc.module.__name__.startswith("tests.integration.leasing.")
-        marks = () if often else (pytest.mark.servers,)
-        kinds = [pytest.param(kind, marks=() if kind == "sqlite" else marks) for kind in KINDS]
-        metafunc.parametrize("kind", kinds, indirect=True)
+        metafunc.parametrize("kind", KINDS, indirect=True)

@@ -12,7 +12,7 @@ from tests.support.forks import environment
 from tests.support.postgres import server
 from tests.support.typed import typed
 
-pytestmark = [pytest.mark.anyio, pytest.mark.servers]
+pytestmark = pytest.mark.anyio
 CHILD = """
 import os, signal, sys
 import app.store
