@@ -36,12 +36,12 @@ def half_json(stage: Stage) -> None:
     _spoiled(stage, "cut_json", 12)
 
 
-@fault("garbage", "whole HTTP answers of bytes that mean nothing", HOLDS)
+@fault("garbage", "whole HTTP answers of bytes that mean nothing", HOLDS, size=Size.SHORT)
 def garbage(stage: Stage) -> None:
     _spoiled(stage, "garbage", 12)
 
 
-@fault("proxy-pages", "a proxy's page, or an error object, under status 200", HOLDS)
+@fault("proxy-pages", "a proxy's page, or an error object, under status 200", HOLDS, size=Size.SHORT)
 def proxy_pages(stage: Stage) -> None:
     stage.ask(stage.pick(60, 400), "d", *PATIENT)
     faults = ("--fault", "html_200@every:21", "--fault", "error_200@every:13")
@@ -51,7 +51,7 @@ def proxy_pages(stage: Stage) -> None:
         stage.ledger.tried = seen.get("html_200", 0) + seen.get("error_200", 0)
 
 
-@fault("aborted", "generations that the server aborts in good order", HOLDS)
+@fault("aborted", "generations that the server aborts in good order", HOLDS, size=Size.SHORT)
 def aborted(stage: Stage) -> None:
     _spoiled(stage, "abort", 5)
 
@@ -74,7 +74,8 @@ def _padded(prompt: str) -> Answer:
 
 
 @fault("huge-bodies", "bodies of 60 MB, and of more than --max-body",
-       "the first are kept whole; the others fail, with their first MiB kept; their neighbours go on")  # fmt: skip
+       "the first are kept whole; the others fail, with their first MiB kept; their neighbours go on",
+       size=Size.SHORT)  # fmt: skip
 def huge_bodies(stage: Stage) -> None:
     marks = {3: "huge ", 11: "huge ", 17: "over "}
     prompts = stage.ask(24, mark=marks)

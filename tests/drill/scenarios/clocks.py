@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.drill.catalogue import fault
+from tests.drill.catalogue import Size, fault
 from tests.drill.stage import Stage
 from tests.drill.support import libfaketime, needs_faketime
 
@@ -46,16 +46,22 @@ def jumping(stage: Stage, jumps: list[int]) -> None:
     stage.ledger.figures.append(f"{expired} leases looked overdue")
 
 
-@fault("clock-forward", "the wall clock jumps an hour ahead, twice", HOLDS, needs=needs_faketime)
+@fault("clock-forward", "the wall clock jumps an hour ahead, twice", HOLDS, needs=needs_faketime, size=Size.SHORT)
 def clock_forward(stage: Stage) -> None:
     jumping(stage, [HOUR_S, 2 * HOUR_S])
 
 
-@fault("clock-back", "the wall clock jumps an hour back, twice", HOLDS, needs=needs_faketime)
+@fault("clock-back", "the wall clock jumps an hour back, twice", HOLDS, needs=needs_faketime, size=Size.SHORT)
 def clock_back(stage: Stage) -> None:
     jumping(stage, [-HOUR_S, -2 * HOUR_S])
 
 
-@fault("clock-to-and-fro", "the wall clock jumps an hour ahead and back again", HOLDS, needs=needs_faketime)
+@fault(
+    "clock-to-and-fro",
+    "the wall clock jumps an hour ahead and back again",
+    HOLDS,
+    needs=needs_faketime,
+    size=Size.SHORT,
+)
 def clock_to_and_fro(stage: Stage) -> None:
     jumping(stage, [HOUR_S, 0, -HOUR_S, 0])

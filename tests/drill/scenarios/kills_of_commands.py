@@ -138,6 +138,7 @@ def kill_reparse(stage: Stage) -> None:
     "kill-backup",
     "kill -9 in the middle of a backup",
     "the store is untouched, and a file under the backup's name is a whole store",
+    size=Size.SHORT,
 )
 def kill_backup(stage: Stage) -> None:
     _prompts_file(stage, "d", 300)

@@ -75,13 +75,13 @@ def kill_settle(stage: Stage) -> None:
     kill_at(stage, ["settle.before", "settle.inside", "settle.commit", "settle.after"])
 
 
-@fault("kill-fail", "kill -9 around the commit of a failed attempt", HOLDS)
+@fault("kill-fail", "kill -9 around the commit of a failed attempt", HOLDS, size=Size.SHORT)
 def kill_fail(stage: Stage) -> None:
     points = ["fail.before", "fail.inside", "fail.commit"]
     kill_at(stage, points, server=("--fault", "http_500@every:6"))
 
 
-@fault("kill-start", "kill -9 while a worker takes its lock, registers and meets the server", HOLDS)
+@fault("kill-start", "kill -9 while a worker takes its lock, registers and meets the server", HOLDS, size=Size.SHORT)
 def kill_start(stage: Stage) -> None:
     """Of these each worker passes once, so n-th passes beyond the first do not come: one aim a worker."""
     _truth(stage)
@@ -90,7 +90,7 @@ def kill_start(stage: Stage) -> None:
     _once_each(stage, points * stage.pick(1, 2), "--concurrency", str(SLOTS))
 
 
-@fault("kill-end", "kill -9 while a worker hands back its leases and leaves", HOLDS)
+@fault("kill-end", "kill -9 while a worker hands back its leases and leaves", HOLDS, size=Size.SHORT)
 def kill_end(stage: Stage) -> None:
     _truth(stage)
     points = ["leave.before", "leave.inside", "leave.commit", "leave.after"]
@@ -107,7 +107,10 @@ def _once_each(stage: Stage, points: Sequence[str], *arguments: str) -> None:
 
 
 @fault(
-    "kill-rescue", "kill -9 of rescuers, in the middle of a rescue and while they read what the dead had stored", HOLDS
+    "kill-rescue",
+    "kill -9 of rescuers, in the middle of a rescue and while they read what the dead had stored",
+    HOLDS,
+    size=Size.SHORT,
 )
 def kill_rescue(stage: Stage) -> None:
     """Each rescuer is the next one's dead."""
@@ -121,7 +124,7 @@ def kill_rescue(stage: Stage) -> None:
         stage.finish(simulator.url, "--concurrency", str(SLOTS))
 
 
-@fault("kill-beat", "kill -9 around the heartbeat", HOLDS)
+@fault("kill-beat", "kill -9 around the heartbeat", HOLDS, size=Size.SHORT)
 def kill_beat(stage: Stage) -> None:
     points = ["renew.before", "renew.inside", "renew.commit", "renew.after"]
     _truth(stage)
@@ -154,7 +157,9 @@ def _at_any_moment(stage: Stage, running: object) -> None:
         stage.kill(running)
 
 
-@fault("kill-one-of-two", "kill -9 at named points of one of two workers that work side by side", HOLDS)
+@fault(
+    "kill-one-of-two", "kill -9 at named points of one of two workers that work side by side", HOLDS, size=Size.SHORT
+)
 def kill_one_of_two(stage: Stage) -> None:
     """What the dead one held is taken by the other at once; it goes on all the while."""
     _truth(stage)

@@ -69,7 +69,7 @@ def rescue_after_done(stage: Stage) -> None:
         stage.finish(simulator.url)
 
 
-@fault("two-rescuers", "two rescuers at the same moment", "the leases of the dead are taken once")
+@fault("two-rescuers", "two rescuers at the same moment", "the leases of the dead are taken once", size=Size.SHORT)
 def two_rescuers(stage: Stage) -> None:
     rounds = stage.pick(1, 8)
     with stage.simulator("--latency", "uniform:1,1.5") as simulator:
@@ -86,7 +86,12 @@ def two_rescuers(stage: Stage) -> None:
             stage.expect(expired <= leased, f"{leased} leases were taken {expired} times")
 
 
-@fault("slow-worker", "two workers, one of them slow: its leases run out while its requests are in flight", HOLDS)
+@fault(
+    "slow-worker",
+    "two workers, one of them slow: its leases run out while its requests are in flight",
+    HOLDS,
+    size=Size.SHORT,
+)
 def slow_worker(stage: Stage) -> None:
     """The slow one is told a deadline of half a second; the other one looks for overdue leases every second."""
     stage.ask(120)
@@ -114,7 +119,12 @@ def completed_twice(stage: Stage) -> None:
     stage.expect(stage.product.value("SELECT count(*) FROM reading") == count, "a reading was stored twice")
 
 
-@fault("drained", "SIGTERM, and a second one, at any moment", "no lease is left; nothing is counted against a job")
+@fault(
+    "drained",
+    "SIGTERM, and a second one, at any moment",
+    "no lease is left; nothing is counted against a job",
+    size=Size.SHORT,
+)
 def drained(stage: Stage) -> None:
     rounds = stage.pick(2, 12)
     stage.ask(rounds * 60)

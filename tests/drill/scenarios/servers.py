@@ -134,7 +134,9 @@ def dead_scheduler(stage: Stage) -> None:
         stage.expect(stage.end_of(running) == 0, "the worker did not end with 0")
 
 
-@fault("no-such-host", "the server's name is not found, and found later", HOLDS, needs=needs_namespaces)
+@fault(
+    "no-such-host", "the server's name is not found, and found later", HOLDS, needs=needs_namespaces, size=Size.SHORT
+)
 def no_such_host(stage: Stage) -> None:
     """In a mount namespace of its own, so that the machine's own names stay as they are."""
     stage.ask(20)
@@ -162,6 +164,7 @@ def _append(file: Path, line: str) -> None:
     "server-killer",
     "a prompt that kills the server each time it is asked",
     "it fails alone; all others are done",
+    size=Size.SHORT,
 )
 def server_killer(stage: Stage) -> None:
     """All connections break when that prompt is asked, and the server is back at once."""

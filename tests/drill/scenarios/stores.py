@@ -41,7 +41,13 @@ def _fill(folder: Path) -> Path:
     return ballast
 
 
-@fault("disk-full", "the disk is full in the middle of a run, and has room again later", HOLDS, needs=needs_root)
+@fault(
+    "disk-full",
+    "the disk is full in the middle of a run, and has room again later",
+    HOLDS,
+    needs=needs_root,
+    size=Size.SHORT,
+)
 def disk_full(stage: Stage) -> None:
     with small_disk(stage.product.folder / "disk", 48) as folder:
         _on_small_disk(stage, folder)
@@ -76,7 +82,7 @@ def _in_trouble(running: RunningWorker) -> bool:
 
 
 @fault("disk-full-and-kill", "the disk is full, and the worker is killed before there is room again", HOLDS,
-       needs=needs_root)  # fmt: skip
+       needs=needs_root, size=Size.SHORT)  # fmt: skip
 def disk_full_and_kill(stage: Stage) -> None:
     spool = stage.product.folder / "spool"
     with small_disk(stage.product.folder / "disk", 48) as folder:
@@ -164,7 +170,12 @@ def store_locked(stage: Stage) -> None:
     stage.expect(stage.product.value("SELECT sum(expiries) FROM job") == 0, "leases expired")
 
 
-@fault("store-locked-and-kill", "another process holds the store's lock, and the worker is killed meanwhile", HOLDS)
+@fault(
+    "store-locked-and-kill",
+    "another process holds the store's lock, and the worker is killed meanwhile",
+    HOLDS,
+    size=Size.SHORT,
+)
 def store_locked_and_kill(stage: Stage) -> None:
     stage.ask(200)
     with stage.simulator("--latency", "uniform:0.1,0.3") as simulator:
@@ -238,7 +249,8 @@ def _overwrite_header(path: Path) -> None:
 
 
 @fault("store-replaced", "the store's file is moved away and another one put in its place while a worker runs",
-       "the worker ends with 8 and has not touched the other file; put back with its WAL, the run goes on")  # fmt: skip
+       "the worker ends with 8 and has not touched the other file; put back with its WAL, the run goes on",
+       size=Size.SHORT)  # fmt: skip
 def store_replaced(stage: Stage) -> None:
     other = Product(stage.product.folder / "other")
     other.folder.mkdir()
