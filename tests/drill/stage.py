@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from tests.drill.catalogue import Size
 from tests.drill.invariants import Findings, Witness, examine, summed
@@ -25,6 +26,8 @@ WORKER = ("--skip-preflight", "--until-empty")
 RESUME_LOOKS_S = 0.005
 RESUME_PATIENCE_S = 120.0
 KILLED = -signal.SIGKILL
+
+Value = TypeVar("Value")
 
 
 def small_reserve(arguments: Sequence[str]) -> list[str]:
@@ -68,7 +71,7 @@ class Stage:
         self._idle = 1.0
         self._running: list[RunningWorker] = []
 
-    def pick(self, short: int, full: int, long: int | None = None) -> int:
+    def pick(self, short: Value, full: Value, long: Value | None = None) -> Value:
         """A size for this drill."""
         return (short, full, full if long is None else long)[self.size]
 

@@ -54,11 +54,11 @@ def disk_full(stage: Stage) -> None:
         stage.ask(400)
         with stage.simulator("--latency", "uniform:0.05,0.2") as simulator:
             running = stage.worker(simulator.url, "--concurrency", "16")
-            for _ in range(stage.pick(1, 3)):
+            for full_s in stage.pick((1,), (60, 1, 1)):
                 stage.wait_done(stage.done() + 40)
                 ballast = _fill(folder)
                 wait_for(lambda: _in_trouble(running), "the worker noticed the full disk")
-                time.sleep(1.0)
+                time.sleep(full_s)  # the fault itself lasts so long
                 ballast.unlink()
                 since_s = time.monotonic()
                 stage.wait_done(stage.done() + 1)
