@@ -15,7 +15,7 @@ from app.model.conversation import Said
 from app.model.ids import JobId, ResponseId
 from app.model.old_answer import OldAnswer
 from app.model.verdicts import Verdict
-from app.responses import statements
+from app.responses import statements, statements_stored
 from app.responses.keep import body_row
 from app.responses.read import copied_facts, has_token_ids, reading_row, token_row
 from app.responses.turns import take_conversations
@@ -90,7 +90,7 @@ def read_result(answer: OldAnswer, messages: str, config: DatasetConfig) -> Resu
 async def known_bodies(tx: Tx, results: Sequence[JobResult]) -> set[JobId]:
     """The jobs that have this very result already: of a conversation, the body of each of its turns."""
     bodies = bind_rows((one.job, turn, sha256) for one in results for turn, sha256 in enumerate(one.result.bodies))
-    stored = Counter(JobId(row.job) for row in await tx.rows(statements.known_bodies(), {"bodies": bodies}))
+    stored = Counter(JobId(row.job) for row in await tx.rows(statements_stored.known_bodies(), {"bodies": bodies}))
     return {one.job for one in results if stored[one.job] == len(one.result.bodies)}
 
 
@@ -112,7 +112,7 @@ async def _accept(tx: Tx, answers: Sequence[JobResult]) -> dict[JobId, int]:
         (one.job, 1, int(one.result.expected), one.result.answer.latency_ms, tx.now_ms, 1, *_facts(one))
         for one in answers
     )
-    done = await tx.rows(statements.accept_stored(), {"answers": rows})
+    done = await tx.rows(statements_stored.accept_stored(), {"answers": rows})
     return {JobId(row.id): row.attempt for row in done}
 
 
@@ -121,7 +121,7 @@ def _facts(one: JobResult) -> tuple[int | str | None, ...]:
 
 
 async def _count(tx: Tx, malformed: Sequence[JobResult]) -> dict[JobId, int]:
-    rows = await tx.rows(statements.count_attempt(), {"jobs": bind_rows((one.job,) for one in malformed)})
+    rows = await tx.rows(statements_stored.count_attempt(), {"jobs": bind_rows((one.job,) for one in malformed)})
     return {JobId(row.id): row.attempt for row in rows}
 
 

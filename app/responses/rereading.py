@@ -18,7 +18,7 @@ from app.model.ids import JobId, ResponseId
 from app.model.loss_flags import loaded
 from app.model.states import Event, JobState, sources
 from app.model.verdicts import Verdict
-from app.responses import statements
+from app.responses import statements_stored
 from app.responses.healing import said_before, with_turns
 from app.responses.read import reading_row
 from app.responses.rewriting import Changed, Rewrite, rewrite
@@ -53,10 +53,12 @@ async def reparse(store: Store, request: Reparse, progress: Callable[[int, int],
     """Read every stored body of a dataset; write what is read differently, where that is asked for."""
     report = Report(request.dataset.name, request.apply)
     async with store.snapshot() as reads:
-        last = int(await reads.value(statements.last_ordinal(), {"dataset": request.dataset.id}) or 0)
+        last = int(await reads.value(statements_stored.last_ordinal(), {"dataset": request.dataset.id}) or 0)
     async for place, responses in _batches(store, request.dataset, last):
         async with store.snapshot() as reads:
-            rows = await reads.rows(statements.to_reread(), {"responses": bind_rows((one,) for one in responses)})
+            rows = await reads.rows(
+                statements_stored.to_reread(), {"responses": bind_rows((one,) for one in responses)}
+            )
         changed = await with_turns(store, rows, await to_thread.run_sync(_compare, rows))
         report.bodies += len(responses)
         report.unchanged += len(rows) - len(changed)
@@ -71,7 +73,7 @@ async def _batches(store: Store, dataset: DatasetSettings, last: int) -> AsyncIt
     for after in range(0, last, PAGE):
         page = {"dataset": dataset.id, "after": after, "until": after + PAGE}
         async with store.snapshot() as reads:
-            rows = await reads.rows(statements.readable_bodies(), page)
+            rows = await reads.rows(statements_stored.readable_bodies(), page)
         for batch in _cut(rows):
             yield batch[-1].ordinal, [ResponseId(row.id) for row in batch]
 

@@ -7,7 +7,7 @@ from app.capture import Reading
 from app.leasing import events
 from app.model.ids import DatasetId, JobId, ResponseId, Seq
 from app.model.loss_flags import LossFlag
-from app.responses import statements
+from app.responses import statements, statements_stored
 from app.responses.read import copied_facts, reading_row, token_row
 from app.responses.transitions import Report, Transition
 from app.responses.turns import StoredTurn, copy_whole, reopen, take_stored_turns
@@ -62,7 +62,7 @@ async def rewrite(tx: Tx, requests: Sequence[Rewrite]) -> list[Rewritten]:
 
 async def _rewrite_one(tx: Tx, changed: Sequence[Changed]) -> Rewritten:
     seen = bind_rows((one.response, one.seen_seq) for one in changed)
-    newest = {int(row.response) for row in await tx.rows(statements.still_newest(), {"seen": seen})}
+    newest = {int(row.response) for row in await tx.rows(statements_stored.still_newest(), {"seen": seen})}
     fresh = [one for one in changed if one.response in newest]
     overtaken = frozenset(one.response for one in changed if one.response not in newest)
     if not fresh:
@@ -71,7 +71,9 @@ async def _rewrite_one(tx: Tx, changed: Sequence[Changed]) -> Rewritten:
     await tx.many(statements.add_reading(), [reading_row(one.response, seq, one.reading) for one in fresh])
     other_ids = [token_row(one.response, seq, one.reading) for one in fresh if one.other_token_ids]
     await tx.many(statements.add_token_ids(), other_ids)
-    await tx.run(statements.copy_facts(), {"facts": bind_rows(_facts(one) for one in fresh if not one.conversation)})
+    await tx.run(
+        statements_stored.copy_facts(), {"facts": bind_rows(_facts(one) for one in fresh if not one.conversation)}
+    )
     await copy_whole(tx, {one.job for one in fresh if one.conversation and one.transition.accepted})
     finished = await _finish(tx, [one for one in fresh if one.finishes and not one.conversation], seq)
     ended = await take_stored_turns(tx, [one.turns for one in fresh if one.turns])
@@ -85,7 +87,7 @@ async def _finish(tx: Tx, answers: Sequence[Changed], seq: Seq) -> int:
     if not newest:
         return 0
     answers_of = {"answers": bind_rows(_answer(one) for one in newest.values())}
-    done = {int(row.id) for row in await tx.rows(statements.accept_stored(), answers_of)}
+    done = {int(row.id) for row in await tx.rows(statements_stored.accept_stored(), answers_of)}
     accepted = bind_rows((one.response,) for one in newest.values() if one.job in done)
     await tx.run(statements.mark_accepted(), {"responses": accepted, "at_seq": seq})
     return len(done)

@@ -11,7 +11,7 @@ from typing import Any
 
 from app.model.ids import DatasetId, JobId, ResponseId, WorkerId
 from app.model.lease import Lease
-from app.responses import statements
+from app.responses import statements, statements_stored
 from app.responses.keep import PackedReply, keep
 from app.spool.record import SpooledAnswer
 from app.store.batch import bind_rows
@@ -67,7 +67,7 @@ async def _bring_restored(tx: Tx, one: Spooled, job: Any, epoch: int) -> Brought
     if one.answer.reply.turn > 0:  # it was asked after answers that the restored store may have others in place of
         return Brought(Outcome.UNMATCHED)
     body = bind_rows([(job.id, one.answer.reply.turn, one.answer.packed.raw_sha256)])
-    if await tx.first(statements.known_bodies(), {"bodies": body}):
+    if await tx.first(statements_stored.known_bodies(), {"bodies": body}):
         return Brought(Outcome.STORED)
     attempt = await tx.value(statements.count_found(), {"job": job.id})
     if attempt is None:

@@ -86,7 +86,8 @@ def evaluation(found: Evaluation) -> str:
         timed = "stalled, worker dead, endpoint down, disk, backup, integrity"
         return f"Nobody has looked yet at the alarms that time triggers ({timed})."
     if found.stale:
-        return f"Nobody looks at the alarms that time triggers; the last look was at {wording.moment(found.at_ms)} by {found.by}."
+        last = f"the last look was at {wording.moment(found.at_ms)} by {found.by}"
+        return f"Nobody looks at the alarms that time triggers; {last}."
     return f"Alarms that time triggers are looked at by {found.by}."
 
 

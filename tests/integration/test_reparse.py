@@ -14,7 +14,7 @@ from app.model.lease import Settle
 from app.model.loss_flags import LossFlag
 from app.model.verdicts import Verdict
 from app.progress.gathering import overview
-from app.responses import rereading, statements
+from app.responses import rereading, statements_stored
 from app.responses.rereading import Reparse, reparse
 from app.responses.rewriting import Rewrite, rewrite
 from app.responses.transitions import Transition
@@ -132,7 +132,7 @@ def _compared(at: Filled) -> Callable[[], Awaitable[list[Any]]]:
     async def compared() -> list[Any]:
         ids = bind_rows(await rows(at, "SELECT id FROM response"))
         async with at.store.snapshot() as reads:
-            return rereading._compare(await reads.rows(statements.to_reread(), {"responses": ids}))
+            return rereading._compare(await reads.rows(statements_stored.to_reread(), {"responses": ids}))
 
     return compared
 
