@@ -67,10 +67,11 @@ def exit_of(checks: Sequence[Check]) -> Exit:
 
 async def examine(db: str, endpoints: Sequence[Endpoint], *, named: bool) -> AsyncIterator[Check]:
     """Every check, as it is made: the machine, the place, the store, the endpoints. A `named` store must be there."""
-    yield _sqlite()
     place = places.locate(db)
-    for check in _of_place(place):
-        yield check
+    if place.server is None:
+        yield _sqlite()
+        for check in _of_place(place):
+            yield check
     if not named and not place.path.exists() and not place.wal.exists():
         yield _no_store_yet(place)
     else:
@@ -137,7 +138,7 @@ async def _look_into(db: str, checks: list[Check]) -> None:
         checks.append(Check("schema", Level.OK, f"{schema.NEWEST}, this version's own"))
         checks.append(await _locks(store))
         facts = await store_facts(store)
-        checks += [_integrity(facts), _parser(facts)]
+        checks += [_server(store.place, facts) if store.place.server else _integrity(facts), _parser(facts)]
         if not facts.complaints:  # what a broken file says means nothing
             checks += of_run(await overview(store), facts, store.place)
 
@@ -166,6 +167,11 @@ def _integrity(facts: StoreFacts) -> Check:
     return Check("integrity", Level.OK, "SQLite's quick check finds nothing; `thinkledger verify` looks closer")
 
 
+def _server(place: Place, facts: StoreFacts) -> Check:
+    assert place.server is not None
+    return Check("server", Level.OK, f"{place.server.shown} is PostgreSQL {facts.server_version}")
+
+
 def _parser(facts: StoreFacts) -> Check:
     newest = facts.parser_version
     if newest > PARSER_VERSION:
@@ -181,7 +187,8 @@ def of_run(now: Overview, facts: StoreFacts, place: Place) -> Iterator[Check]:
     """What the counters, the disk and the workers say."""
     yield _sums(now)
     yield _disk(now)
-    yield _wal(place.wal.stat().st_size if place.wal.exists() else 0)
+    if not now.on_server:
+        yield _wal(place.wal.stat().st_size if place.wal.exists() else 0)
     yield _spool(now.spool)
     yield _backup(now, facts)
     yield _workers(now)
@@ -197,11 +204,11 @@ def _sums(now: Overview) -> Check:
 
 
 def _disk(now: Overview) -> Check:
-    free, floor = wording.size(now.disk_free), wording.size(least_free_disk(now.disk_total))
-    says = f"{free} free, floor {floor}, needed {wording.need(now.need)}"
+    free, floor = wording.free(now.disk_free, on_server=now.on_server), wording.size(least_free_disk(now.disk_total))
+    says = f"{free}, floor {floor}, needed {'on the server ' if now.on_server else ''}{wording.need(now.need)}"
     if now.disk_low:
         return Check("disk", Level.FAIL, says, "free some space: workers ask nothing new", Exit.RESOURCE)
-    if (now.need.total or 0) > now.disk_free:
+    if not now.on_server and (now.need.total or 0) > now.disk_free:
         return Check("disk", Level.WARN, says, "free some space: the open jobs will need more than there is")
     return Check("disk", Level.OK, says)
 
@@ -228,6 +235,8 @@ def _wal(wal_bytes: int) -> Check:
 
 
 def _backup(now: Overview, facts: StoreFacts) -> Check:
+    if now.on_server:
+        return Check("backup", Level.OK, wording.last_backup(None, on_server=True))
     if now.backup_ms is None:
         return Check("backup", Level.WARN, "there is none", "`thinkledger backup` makes one beside busy workers")
     age_ms = now.as_of_ms - now.backup_ms
@@ -254,6 +263,11 @@ def _clock(now: Overview, facts: StoreFacts) -> Check:
         return Check("clock", Level.WARN, says, "set the clock of this machine; rates and ages are wrong until then")
     if now.as_of_ms < FIRST_RELEASE_MS:
         return Check("clock", Level.WARN, f"it says {wording.moment(wall_ms())}", "set the clock of this machine")
+    if abs(now.as_of_ms - wall_ms()) > CLOCK_SLACK_MS:  # leases go by the server's
+        says = f"this machine says {wording.moment(wall_ms())}, the store's server {wording.moment(now.as_of_ms)}"
+        return Check(
+            "clock", Level.WARN, says, "set the clock of this machine; its logs have other times than the store"
+        )
     return Check("clock", Level.OK, wording.moment(now.as_of_ms))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.keeping import statements
-from app.store.soundness import complaints
+from app.store.soundness import complaints, server_version
 from app.store.store import Store
 
 
@@ -18,6 +18,7 @@ class StoreFacts:
     newest_ms: int | None  # the newest sign of life of any worker
     backup_seq: int | None
     worked_since_backup: bool  # something was written after the newest backup, beside its own note
+    server_version: str | None  # None where the store is a file
 
 
 async def store_facts(store: Store) -> StoreFacts:
@@ -32,4 +33,5 @@ async def store_facts(store: Store) -> StoreFacts:
             newest_ms=await reads.value(statements.newest_heartbeat()),
             backup_seq=meta.backup_seq,
             worked_since_backup=meta.backup_seq is None or meta.seq > meta.backup_seq + 1,
+            server_version=await server_version(reads),
         )

@@ -205,6 +205,11 @@ def last_backup(made_ms: int | None, *, on_server: bool) -> str:
     return "no backup yet" if made_ms is None else f"last backup {moment(made_ms)}"
 
 
+def free(disk_free: int, *, on_server: bool) -> str:
+    """How much room is left where the store lies, or its spool: the disk of a server is not seen from here."""
+    return f"{size(disk_free)} free here, for the spool" if on_server else f"{size(disk_free)} free"
+
+
 def need(found: Need) -> str:
     """`about 3.2 GiB for 10,000 open jobs (340.1 KiB an answer so far)`."""
     if found.total is None or found.answer_bytes is None:

@@ -18,6 +18,13 @@ async def complaints(reads: Reads, *, full: bool) -> Sequence[str]:
     return [str(row[0]) for row in await reads.rows(text(f"PRAGMA {check}({MOST})")) if row[0] != "ok"]
 
 
+async def server_version(reads: Reads) -> str | None:
+    """What the server says it is: `15.8 (Debian ...)`; None of a file."""
+    if not reads.on_server:
+        return None
+    return str(await reads.value(text("SELECT current_setting('server_version')")))
+
+
 async def dangling(reads: Reads) -> Sequence[str]:
     """Rows that point to a row which is not there."""
     if reads.on_server:

@@ -104,7 +104,7 @@ def _facts(now: Overview) -> Iterator[str]:
     yield f"Thinkledger {program_version()}"
     wal = "" if now.on_server else f", WAL {wording.size(now.wal_bytes)}"
     yield f"store {wording.size(now.store_bytes - now.wal_bytes)}{wal}"
-    yield f"disk {wording.size(now.disk_free)} free"
+    yield f"disk {wording.free(now.disk_free, on_server=now.on_server)}"
     yield wording.last_backup(now.backup_ms, on_server=now.on_server)
     if not now.on_server and not library.is_fixed():
         yield f"SQLite {'.'.join(map(str, library.version()))} can lose committed pages; see doctor"

@@ -78,7 +78,7 @@ def test_a_password_in_the_url_is_not_shown(tmp_path: Path) -> None:
     assert b"secret" not in shown.encode() + refused.stdout + refused.stderr
 
 
-@pytest.mark.parametrize("words", [("backup",), ("restore", "x"), ("doctor",), ("sql", "SELECT 1"), ("migrate",)])
+@pytest.mark.parametrize("words", [("backup",), ("restore", "x"), ("sql", "SELECT 1"), ("migrate",)])
 def test_what_works_on_files_only_says_what_to_use_instead(hosts: OnServer, words: tuple[str, ...]) -> None:
     said = hosts.run(*words, code=4).stderr.decode()
     assert f"`thinkledger {words[0]}` works on a SQLite file, not on PostgreSQL." in said

@@ -40,10 +40,8 @@ def doctor(
     key = api_key(api_key_env)
 
     async def command() -> Exit:
-        from app.store.place import locate, need_file
         from worker.doctor import Endpoint, exit_of
 
-        need_file(locate(settings.db), "doctor", "`status --check`, `verify` and `probe` look at such a store.")
         checks = await _look(settings.db, [Endpoint(url, key) for url in endpoint or ()], as_json=as_json)
         if as_json:
             facts = [{"name": c.name, "level": c.level, "says": c.says, "todo": c.todo or None} for c in checks]

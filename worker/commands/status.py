@@ -127,7 +127,8 @@ def lines(overview: "Overview", red: str = "{}", width: int | None = None) -> It
         said = layout.facts([one_line(one.base_url), one_line(wording.endpoint(one))], width, "  ", "    ")
         yield from said if one.reason is None else map(red.format, said)
     low = ["LOW: nothing new is asked"] if overview.disk_low else []
-    disk = [f"{wording.size(overview.disk_free)} free", wording.need(overview.need), *low]
+    needed = wording.need(overview.need) + (" on the server" if overview.on_server else "")
+    disk = [wording.free(overview.disk_free, on_server=overview.on_server), needed, *low]
     shown = layout.facts(disk, width, "disk     ", "  ")
     yield from map(red.format, shown) if low else shown
     as_of = wording.moment(overview.as_of_ms)

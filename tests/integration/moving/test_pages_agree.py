@@ -39,7 +39,7 @@ TWINS = [
 OWN = {"store_path", "store_bytes", "wal_bytes", "bytes", "path", "seq", "free", "disk_free_bytes"}
 OWN_WORDS = [
     (re.compile(r"store [\d.,]+ [KMG]?i?B(?:, WAL [\d.,]+ [KMG]?i?B)?"), "store SIZE"),
-    (re.compile(r"disk [\d.,]+ [KMG]?i?B free"), "disk FREE"),
+    (re.compile(r"disk [\d.,]+ [KMG]?i?B free(?: here, for the spool)?"), "disk FREE"),
     (re.compile(r"no backup yet|backups by pg_dump"), "BACKUP"),
     (re.compile(r"(?:seq|as of)\W+[\d,]{2,}"), "SEQ"),
     (re.compile(r"SQLite [\d.]+ can lose committed pages; see doctor"), ""),
@@ -148,10 +148,16 @@ async def test_exports_of_a_file_and_of_a_server_are_the_same_bytes(tmp_path: Pa
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:litestar")
-async def test_what_is_said_of_backups_is_true_of_each_kind(tmp_path: Path) -> None:
+async def test_what_is_said_of_backups_and_disks_is_true_of_each_kind(tmp_path: Path) -> None:
+    spool = "free here, for the spool"
     for db, words in ((str(tmp_path / "t.db"), "no backup yet"), (server().empty(), "backups by pg_dump")):
         async with open_store(db, create=True):
             pass
-        assert words in typed(tmp_path, "--db", db, "status").stdout.decode()
+        status, doctor = (typed(tmp_path, "--db", db, command).stdout.decode() for command in ("status", "doctor"))
         async with served(db) as (_, ask):
-            assert words in (await ask("/")).body
+            page = (await ask("/")).body
+        for said in (status, page):
+            assert words in said
+        for said in (status, doctor, page):
+            assert (spool in said) == db.startswith("postgresql")
+        assert ("open jobs: no answer yet on the server" in status) == db.startswith("postgresql")
