@@ -62,7 +62,14 @@ def cost(server: postgres.Server, database: str) -> Cost:
         f"SELECT CAST(pg_current_wal_insert_lsn() - '0/0' AS BIGINT), pg_database_size('{database}')"
     )
     pids = [server.process.pid, *_children(server.process.pid)]
-    return Cost(sum(map(cpu_s_of, pids)) + _ended_children_s(server.process.pid), int(wal), int(disk))
+    return Cost(sum(map(_cpu_s_of, pids)) + _ended_children_s(server.process.pid), int(wal), int(disk))
+
+
+def _cpu_s_of(pid: int) -> float:
+    try:
+        return cpu_s_of(pid)
+    except FileNotFoundError:
+        return 0.0  # it ended since it was listed, and its time is its parent's
 
 
 def _children(pid: int) -> list[int]:
