@@ -1,6 +1,7 @@
 """Our side of the store: prompts go in, jobs are claimed and answers settled, by the operations that a worker uses."""
 
 import hashlib
+import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -106,7 +107,7 @@ async def opened(db: Path | str) -> AsyncIterator[Cycle]:
     async with open_store(str(db), create=True):
         pass  # SQLite compiles statements anew at each run on the very connection that made the schema
     async with open_store(str(db)) as store:
-        who = Registration(f"bench-{store.now_ms()}", "bench", "host", 1, "boot", "0", slots=BATCH, ttl_ms=60_000)
+        who = Registration(f"bench-{uuid.uuid4()}", "bench", "host", 1, "boot", "0", slots=BATCH, ttl_ms=60_000)
         worker = await store.write(register, who)
         server = await store.write(see, EndpointIdentity("http://server:30000/v1", "kimi-k2.5", {"version": "0"}))
         yield Cycle(store, worker, server)
