@@ -33,10 +33,10 @@ class Fault:
 
 FAULTS: dict[str, Fault] = {}
 ON_SERVERS = "databases"  # the family of faults that only a store on a server has
-ON_BOTH = frozenset([  # faults that are the same wherever the store lies
-    "kill-claim", "kill-ask", "kill-keep", "kill-settle", "kill-fail", "kill-start", "kill-end", "kill-rescue",
-    "kill-beat", "kill-random", "kill-one-of-two", "killed-while-reading", "rescue-after-done", "two-rescuers",
-    "slow-worker", "completed-twice", "drained", "orphans",
+OF_FILES = "stores"  # the family of faults of the file itself: its disk, its lock, its bytes
+ONLY_FILES = frozenset([  # faults of other families that only a file has
+    "kill-making",  # a schema on a server is one transaction: there is nothing half made to be found
+    "kill-backup",  # `backup` copies a file; a database is dumped by pg_dump
 ])  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def makes_sense(fault: "Fault", *, on_server: bool) -> bool:
     """Whether a fault can be played with stores of that kind."""
     if fault.family == ON_SERVERS:
         return on_server
-    return not on_server or fault.name in ON_BOTH
+    return not on_server or (fault.family != OF_FILES and fault.name not in ONLY_FILES)
 
 
 def fault(
