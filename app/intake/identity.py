@@ -12,6 +12,7 @@ from app.intake.strict_json import Json
 
 ID_FIELDS = ("sample_id", "id", "uuid", "custom_id", "prompt_id", "question_id", "instance_id")
 HASH_DIGITS = 16
+LONGEST_ID = 1024  # bytes: a row of an index takes 2,700 on PostgreSQL, where NUL takes two
 
 
 class Origin(StrEnum):
@@ -39,10 +40,18 @@ def identify(
     for field in ID_FIELDS if id_field is None else (id_field,):
         value = row.get(field)
         if value is not None and value != "":
-            return Identity(_as_text(value), Origin.PROMPT if field == "prompt_id" else Origin.EXPLICIT, content)
+            origin = Origin.PROMPT if field == "prompt_id" else Origin.EXPLICIT
+            return Identity(_checked(_as_text(value)), origin, content)
     if id_field is not None:
         raise RowRefused("no_id", id_field)
     return Identity(content[:HASH_DIGITS], Origin.CONTENT, content)
+
+
+def _checked(base_id: str) -> str:
+    bytes_ = len(base_id.encode(errors="surrogatepass"))  # half of a pair is found and refused with the rest of the row
+    if bytes_ > LONGEST_ID:
+        raise RowRefused("id_too_long", f"{bytes_:,} bytes")
+    return base_id
 
 
 def content_sha256(messages: list[Json], tools: list[Json] | None) -> str:

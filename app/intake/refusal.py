@@ -33,6 +33,7 @@ EXPECTED = {
     # what can be stored and sent
     "lone_surrogate": "whole characters: half of a surrogate pair cannot be sent",
     "no_id": "a value in the field that --id-field names",
+    "id_too_long": "an id of at most 1,024 bytes: name another field with --id-field",
     "conflicting_id": "one content under one id",
     "conversation": "a row of preset full, with the answers of all its turns",
     "duplicate_id": "one result for each id",

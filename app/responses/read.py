@@ -23,6 +23,7 @@ from app.store.codec import encode_texts, pack_ids
 from app.store.transaction import Tx
 
 PREVIEW_CHARS = 100
+FINISH_CHARS = 100  # of a finish reason, which indexes hold: a row of one takes 2,700 bytes on PostgreSQL
 MOST_TOKENS = 2**40  # more is no count, and three million of them still add up in the 63 bits of a counter
 _USAGE = tuple(field.name for field in fields(Usage))
 Facts = dict[str, Any]  # a row, by the names of its columns
@@ -132,7 +133,7 @@ def reading_row(response: ResponseId, seq: int, reading: Reading) -> Facts:
         "completion_tokens": _completion_tokens(reading),
         "preview": preview(reading),
         "tool_calls": reading.tool_calls,
-        "finish_reason": plain(reading.finish_reason),
+        "finish_reason": _finish_reason(reading),
         "usage": None if reading.usage is None else json.dumps(_counts(reading.usage)),
         "parts": None if reading.parts is None else json.dumps([*reading.parts[:2], reading.parts[3]]),
         "choices": None if several is None else json.dumps(several),
@@ -155,7 +156,7 @@ def copied_facts(reading: Reading) -> tuple[int | str | None, ...]:
     """What a job copies of a reading: verdict, finish reason, lengths, tokens, preview and hints at a loss."""
     lengths = (chars(reading.reasoning), chars(reading.content), _completion_tokens(reading))
     return (
-        reading.verdict, plain(reading.finish_reason), reading.found, *lengths, preview(reading),
+        reading.verdict, _finish_reason(reading), reading.found, *lengths, preview(reading),
         stored(reading.loss_flags),
     )  # fmt: skip
 
@@ -189,6 +190,11 @@ def chars(text: str | None) -> int | None:
 def preview(reading: Reading) -> str | None:
     """The first characters of the content, for lists."""
     return None if reading.content is None else plain(reading.content[:PREVIEW_CHARS])
+
+
+def _finish_reason(reading: Reading) -> str | None:
+    """The reason; of one that is no word but a text the beginning, and the body keeps the rest."""
+    return None if reading.finish_reason is None else plain(reading.finish_reason[:FINISH_CHARS])
 
 
 def plain(text: str | None) -> str | None:

@@ -1,6 +1,7 @@
 """Plays faults, one after another or a few at a time, and makes the rows of the table."""
 
 import math
+import shutil
 import tempfile
 import time
 import traceback
@@ -86,6 +87,8 @@ def play(fault: Fault, run: Run) -> Row:
         row.seconds = time.monotonic() - begun
         if row.words and run.keep is not None:
             run.keep.mkdir(parents=True, exist_ok=True)
-            Path(folder).rename(run.keep / f"{fault.name}-{run.seed}")
+            kept = run.keep / f"{fault.name}-{run.seed}"
+            shutil.rmtree(kept, ignore_errors=True)  # of an earlier drill
+            Path(folder).rename(kept)
             Path(folder).mkdir()
     return row

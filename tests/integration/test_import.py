@@ -1,6 +1,7 @@
 """Real files into a real store: which rows become samples and jobs."""
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from sqlalchemy import func, select
 
 from app.intake import chunks, statements
+from app.intake.identity import LONGEST_ID
 from app.intake.matching import Repeats
 from app.store.store import Store
 from app.store.tables import COUNTER, DATASET, JOB, SAMPLE, SOURCE
@@ -81,6 +83,17 @@ def test_every_reject_names_its_line_and_its_reason(tmp_path: Path, file: Path) 
     file.write_bytes(prompts(["good"]))
     assert take(tmp_path, file).rejects is None
     assert len(report.rejects.read_bytes().splitlines()) == len(written)
+
+
+def test_the_longest_id_is_taken_as_it_is_and_a_longer_one_is_refused_alone(tmp_path: Path, file: Path) -> None:
+    """Of letters that no index makes shorter, and of those that take the most room."""
+    noise = random.Random(1).randbytes(LONGEST_ID // 2).hex()
+    longest = [noise, "\x00" * LONGEST_ID, "\U0001f600" * (LONGEST_ID // 4)]
+    ids = [*longest, noise + "x", "\U0001f600" * (LONGEST_ID // 4) + "x", noise * 4000]
+    file.write_bytes(lines(*({"id": one, "prompt": "p"} for one in ids)))
+    report = take(tmp_path, file)
+    assert names(tmp_path) == longest
+    assert (report.added, report.reasons) == (3, {"id_too_long": 3})
 
 
 def counted(folder: Path) -> int | None:

@@ -6,12 +6,14 @@ and a length, but for the first one of a connection, which has no type.
 
 import asyncio
 import contextlib
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 
+_PIECE = 1 << 16
 _ENCRYPT = (80877103).to_bytes(4, "big")  # SSLRequest
 
 
@@ -31,6 +33,7 @@ class Wire:
     cut_at: Callable[[bytes, bytes], Cut | None] = lambda _kind, _body: None
     cuts: int = 0
     away: bool = False  # nobody gets through
+    bytes_a_second: float = math.inf  # what clients say gets through no faster
     _open: set["Pair"] = field(default_factory=set)
 
     def cut(self) -> None:
@@ -75,7 +78,7 @@ class Wire:
                 kind, message = await _next(client.reader)
                 match self.cut_at(kind, message[5:]):
                     case None:
-                        await server.send(message)
+                        await self._let_through(message, server)
                     case Cut.BEFORE:
                         self.cuts += 1
                         return
@@ -89,6 +92,12 @@ class Wire:
                         return
         finally:
             back.cancel()
+
+    async def _let_through(self, message: bytes, server: "Pair") -> None:
+        for begin in range(0, len(message), _PIECE):
+            piece = message[begin : begin + _PIECE]
+            await server.send(piece)
+            await asyncio.sleep(len(piece) / self.bytes_a_second)
 
 
 @dataclass(frozen=True)
