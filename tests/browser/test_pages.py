@@ -18,6 +18,8 @@ PAGES = (
 )  # fmt: skip
 
 _LONGEST = f"/datasets/{LONG_NAME}"
+OVERHANG = """[document.documentElement, ...document.querySelectorAll(".card")]
+    .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.innerText.slice(0, 80))"""
 WORST = (
     "/", "/datasets", _LONGEST, f"{_LONGEST}/samples?sort=order", f"{_LONGEST}/samples?state=failed",
     f"{_LONGEST}/samples/s1", f"{_LONGEST}/samples/s4", f"{_LONGEST}/retry?state=failed", f"{_LONGEST}/reparse",
@@ -77,10 +79,16 @@ def test_nothing_is_cut_where_names_are_long_and_all_is_wrong(worst: Dashboard, 
     view = window(worst, viewport={"width": width, "height": 740})
     wider = {}
     for path in (*WORST, view.open(WORST[3]).locator("[data-line]").nth(1).get_attribute("href")):
-        found = view.open(path).evaluate("document.documentElement.scrollWidth")
-        if found > width:
+        found = view.open(path).evaluate(OVERHANG)
+        if found:
             wider[path] = found
     assert wider == {}
+
+
+def test_the_five_pages_stand_in_one_line_on_a_phone(worst: Dashboard, window: Opener) -> None:
+    links = window(worst, viewport={"width": 360, "height": 740}).open("/").locator(".bar nav a").all()
+    assert len(links) == 5
+    assert len({link.bounding_box()["y"] for link in links}) == 1
 
 
 def test_no_table_of_a_dataset_hides_a_column_on_a_phone(full: Dashboard, worst: Dashboard, window: Opener) -> None:
@@ -95,8 +103,8 @@ def test_nothing_is_cut_on_any_screen(full: Dashboard, window: Opener, width: in
     view = window(full, viewport={"width": width, "height": 740})
     wider = {}
     for path in PAGES:
-        found = view.open(path).evaluate("document.documentElement.scrollWidth")
-        if found > width:
+        found = view.open(path).evaluate(OVERHANG)
+        if found:
             wider[path] = found
     assert wider == {}
 
