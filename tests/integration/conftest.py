@@ -12,10 +12,23 @@ from tests.support.kinds import KINDS, stores_on
 ON_BOTH = frozenset({
     "leasing.test_claim", "leasing.test_epoch", "leasing.test_failures", "leasing.test_rescue", "leasing.test_retry",
     "leasing.test_settle",
+    "store.test_writer", "store.test_writer_trouble",
     "test_reparse", "test_reparse_token_ids", "turns.test_healing", "turns.test_turns",
     "test_import", "test_import_known",
     "progress.test_lists", "progress.test_numbers_agree", "test_status",
-    "test_export", "test_export_resume",
+    "test_export", "test_export_resume", "test_export_foreseen", "test_export_refusals", "test_export_shards",
+    "gates.test_evaluating", "gates.test_feeder", "gates.test_health", "gates.test_showing", "gates.test_soundness",
+    "gates.test_telling", "gates.test_watching",
+    "turns.test_archives", "turns.test_doubtful_commits", "turns.test_exports", "turns.test_history",
+    "turns.test_losses", "turns.test_samples", "turns.test_spool_and_reparse", "turns.test_state_machine",
+    "turns.test_what_was_sent", "turns.test_which_turns",
+})  # fmt: skip
+
+
+COMMANDS_ON_BOTH = frozenset({  # in them the commands that tests type with the fixture `product` are on both too
+    "test_delete_and_cancel", "test_import_results", "test_import_specforge", "test_export_training",
+    "turns.test_samples", "turns.test_training_rows", "turns.test_what_was_sent",
+    "keeping.test_verify", "test_round_trip",
 })  # fmt: skip
 
 
@@ -27,7 +40,8 @@ def kind(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    named = metafunc.module.__name__.removeprefix("tests.integration.") in ON_BOTH
-    on_files = {"product", "folder"} & set(metafunc.fixturenames) or any(metafunc.definition.iter_markers("on_files"))
-    if named and not on_files:
+    name = metafunc.module.__name__.removeprefix("tests.integration.")
+    of_files = {"folder"} if name in COMMANDS_ON_BOTH else {"product", "folder"}
+    on_files = of_files & set(metafunc.fixturenames) or any(metafunc.definition.iter_markers("on_files"))
+    if name in ON_BOTH | COMMANDS_ON_BOTH and not on_files:
         metafunc.parametrize("kind", KINDS, indirect=True)

@@ -8,6 +8,7 @@ import pytest
 from app.model.lease import Cause, Settle
 from tests.integration.store import raw
 from tests.support.filled import LOST, filled, thought
+from tests.support.kinds import kind
 from tests.support.product import Product
 
 TABLES = (
@@ -88,7 +89,8 @@ def test_a_dataset_is_deleted_only_when_a_copy_of_its_newest_answer_is_there(pro
     assert "which holds 2 rows" in said
     assert set(everything_of(product, 1).values()) == {0}
     assert everything_of(product, 2) == before
-    assert product.rows("PRAGMA foreign_key_check") == []
+    if kind() == "sqlite":  # a server looks at every row itself
+        assert product.rows("PRAGMA foreign_key_check") == []
     product.check_invariants()
     product.run("datasets", "delete", "d", "--yes", code=3)
     product.run("status", "other")

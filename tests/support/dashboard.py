@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 
 from tests.support import forks
 from tests.support.forks import Forked, environment
+from tests.support.typed import in_words
 
 PATIENCE_SECONDS = 30.0  # on a machine with other work; no test passes or fails by it
 TOKEN = "a-token-of-the-tests-0123456789"  # noqa: S105 - opens nothing but these servers
@@ -99,7 +100,7 @@ def dashboard(folder: Path, *arguments: str, token: str | None = TOKEN, db: str 
     said = {} if token is None else {"THINKLEDGER_TOKEN": token}
     ours, theirs = os.pipe()
     out = os.fdopen(ours, encoding="utf-8")
-    command = ["--db", db, "serve", "--port", "0", *arguments]
+    command = in_words(folder, ["--db", db, "serve", "--port", "0", *arguments])
     process = forks.start(command, folder, stdout=theirs, stderr=subprocess.DEVNULL, surroundings=environment() | said)
     os.close(theirs)
     try:

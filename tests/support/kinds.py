@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from app.store.address import is_address
+
 KINDS = ("sqlite", "postgresql")
 
 _kind = "sqlite"
@@ -12,7 +14,7 @@ _kind = "sqlite"
 
 def db(path: Path | str) -> str:
     """What `--db` is for the store that a test names by a path."""
-    if _kind == "sqlite":
+    if _kind == "sqlite" or is_address(str(path)):
         return str(path)
     from tests.support.postgres import server
 
@@ -22,6 +24,11 @@ def db(path: Path | str) -> str:
 def kind() -> str:
     """On what the test runs now."""
     return _kind
+
+
+def summed(table: str) -> str:
+    """The table that holds the rows of such sums: on a server the name is that of a view on them."""
+    return table if _kind == "sqlite" else f"{table}_slot"
 
 
 @contextmanager

@@ -12,15 +12,23 @@ from typing import Any
 
 from tests.support import forks
 from tests.support.forks import Forked, environment
+from tests.support.kinds import db, kind
 from tests.support.simulator import PATIENCE_SECONDS
+from tests.support.typed import in_words
 
 
 class Product:
-    """A store in a folder of its own, and the commands on it."""
+    """A store in a folder of its own, or in a database that the folder's settings name, and the commands on it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.db = folder / "thinkledger.db"
+        self.say_where()
+
+    def say_where(self) -> None:
+        """Name the store in the folder's settings, as is not needed of a file that has the usual name."""
+        if kind() != "sqlite":
+            (self.folder / "thinkledger.toml").write_text(f'db = "{db(self.db)}"\n')
 
     @property
     def where(self) -> str:
@@ -33,7 +41,7 @@ class Product:
 
     def run(self, *arguments: str, code: int = 0, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
         """One command to its end; its exit code must be `code`."""
-        done = forks.run(arguments, self.folder, stdin=stdin)
+        done = forks.run(in_words(self.folder, arguments), self.folder, stdin=stdin)
         said = done.stderr.decode(errors="replace")
         assert done.returncode == code, f"{' '.join(arguments)}: exit {done.returncode}, not {code}\n{said}"
         assert "Traceback" not in said, said
@@ -72,6 +80,11 @@ class Product:
 
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """What the store says, read by a connection of our own."""
+        if kind() != "sqlite":
+            from tests.support.postgres import plainly
+
+            with plainly(db(self.db)) as beside:
+                return beside.execute(statement, values)
         connection = sqlite3.connect(f"file:{self.db}?mode=ro", uri=True, timeout=30)
         try:
             return connection.execute(statement, values).fetchall()

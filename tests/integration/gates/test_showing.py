@@ -17,7 +17,7 @@ from app.web.overview_page import overview_page
 from app.web.site import Site
 from tests.support.filled import LOST, Filled, filled, thought
 from tests.support.forks import COMMAND, environment
-from tests.support.typed import typed
+from tests.support.typed import in_words, typed
 
 pytestmark = pytest.mark.anyio
 
@@ -40,7 +40,7 @@ async def one_lost_and_one_held(at: Filled) -> Overview:
 def at_a_terminal(folder: Path) -> str:
     """What `status` writes to a terminal."""
     ours, theirs = pty.openpty()
-    command = [*COMMAND, "--db", "t.db", "status"]
+    command = [*COMMAND, *in_words(folder, ("--db", "t.db", "status"))]
     subprocess.run(command, cwd=folder, env=environment(), stdin=theirs, stdout=theirs, stderr=theirs, check=True)
     os.close(theirs)
     shown = b""

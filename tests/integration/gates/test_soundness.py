@@ -26,12 +26,14 @@ from tests.integration.keeping.kit import look
 from tests.integration.leasing.kit import execute
 from tests.integration.store import raw
 from tests.support.filled import Filled, filled, thought
+from tests.support.kinds import db, summed
 from tests.support.typed import typed
 
 pytestmark = pytest.mark.anyio
 
 ROOM = (500 * GIB, 1000 * GIB)
 MINUTE_MS = 60_000
+MISCOUNT = "UPDATE {} SET n = n + {} WHERE metric = 'state:done' AND dataset_id = 1"
 QUIET = Shown(lambda _done, _total: None, lambda _done, _total: None)
 
 
@@ -50,6 +52,7 @@ async def answered(at: Filled, name: str, count: int) -> None:
     await at.answer_next(name, *map(thought, range(count)))
 
 
+@pytest.mark.on_files  # backups of a server are its own
 async def test_answers_that_no_backup_holds_are_an_alarm_once_they_are_many_and_old(tmp_path: Path) -> None:
     async with filled(tmp_path / "t.db") as at:
         await answered(at, "few", BACKUP_LEAST - 1)
@@ -81,12 +84,13 @@ async def test_a_new_store_and_one_with_imported_answers_expect_no_backup(tmp_pa
         assert await alarms(at.store) == []
 
 
+@pytest.mark.on_files  # the same
 async def test_a_restored_store_lies_in_the_backup_that_it_came_from(tmp_path: Path) -> None:
     async with filled(tmp_path / "t.db") as at:
         await answered(at, "d", BACKUP_LEAST)
         await backup(at.store, tmp_path / "copy.db", QUIET)
     await restore(str(tmp_path / "copy.db"), str(tmp_path / "new.db"), QUIET, full=False)
-    async with open_store(str(tmp_path / "new.db")) as store:
+    async with open_store(db(tmp_path / "new.db")) as store:
         assert await alarms(store, 1) == []
         made_ms = (await overview(store)).backup_ms
         assert made_ms == (await about(store)).backup_ms
@@ -98,13 +102,17 @@ async def test_sums_that_do_not_agree_are_an_alarm_and_said_once(tmp_path: Path)
         await answered(at, "d", 3)
         await answered(at, "fine", 2)
         assert await alarms(at.store) == []
-        await at.store.write(execute, "UPDATE counter SET n = n + 1 WHERE metric = 'state:done' AND dataset_id = 1")
+        await at.store.write(
+            execute, f"UPDATE {summed('counter')} SET n = n + 1 WHERE metric = 'state:done' AND dataset_id = 1"
+        )
         (alarm,) = await alarms(at.store)
         now = await overview(at.store)
         site = Site(at.store, Hosts("127.0.0.1"), None)
         told = [one.title for one in attention(site, now)]
         text = typed(tmp_path, "--db", "t.db", "status").stdout.decode()
-        await at.store.write(execute, "UPDATE counter SET n = n - 1 WHERE metric = 'state:done' AND dataset_id = 1")
+        await at.store.write(
+            execute, f"UPDATE {summed('counter')} SET n = n - 1 WHERE metric = 'state:done' AND dataset_id = 1"
+        )
         assert await alarms(at.store) == []
     assert alarm.message.startswith("d: The states add up to 4, the order of import says 3; 3 verdicts stand beside 4")
     assert (alarm.dataset, str(alarm.numbers)) == ("d", "4/3")
@@ -182,11 +190,12 @@ async def test_what_the_command_finds_is_noted(tmp_path: Path) -> None:
     assert alarm.message.startswith("`thinkledger verify` had 1 finding.")
 
 
+@pytest.mark.on_files  # spoils the file
 async def test_a_page_that_cannot_be_read_is_remembered_by_who_met_it(tmp_path: Path) -> None:
     async with filled(tmp_path / "t.db") as at:
         await answered(at, "d", 2)
     raw.spoil(tmp_path / "t.db", ["sample"])
-    async with open_store(str(tmp_path / "t.db")) as store:
+    async with open_store(db(tmp_path / "t.db")) as store:
         assert store.damage.untold() is None
         with pytest.raises(IntegrityFailure):
             await sample(store, "d", "s1")

@@ -19,7 +19,7 @@ from app.model.ids import DatasetId
 from app.progress.gathering import overview
 from app.progress.wording import webhook as webhook_words
 from app.store.transaction import Tx
-from tests.integration.store.raw import connection
+from tests.integration.store.raw import connection, lock
 from tests.support.filled import Filled, filled
 from tests.support.receiver import PATH, Receiver, receiver
 
@@ -211,7 +211,7 @@ async def test_what_was_sent_is_noted_when_a_busy_store_is_free_again(
                 foreign.execute("ROLLBACK")
 
             def busy(webhook: Webhook, body: bytes, key: str) -> str | None:
-                foreign.execute("BEGIN IMMEDIATE")
+                lock(foreign)
                 return post(webhook, body, key)
 
             monkeypatch.setattr(telling, "post", busy)

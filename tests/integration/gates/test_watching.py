@@ -19,6 +19,7 @@ from app.store.store import Store, open_store
 from app.store.transaction import Tx
 from tests.integration.store.kit import run
 from tests.support.filled import LOST, Filled, chat, filled, thought
+from tests.support.kinds import db
 
 MISSING = LOST[Verdict.MISSING]
 NO_ANSWER = b'{"error": "upstream failed"}'
@@ -115,7 +116,7 @@ def test_no_reader_ever_sees_the_answers_without_the_hold(tmp_path: Path) -> Non
 def test_workers_with_stores_of_their_own_agree(tmp_path: Path) -> None:
     async def work(room: Filled) -> None:
         await room.dataset("shared", 40)
-        async with open_store(str(tmp_path / "t.db"), now_ms=room.clock.now_ms) as other:
+        async with open_store(db(tmp_path / "t.db"), now_ms=room.clock.now_ms) as other:
             second = Filled(other, room.clock, room.worker, room.endpoint, room.thinking, watched=True)
             await answer_all(room, "shared", [MISSING])
             await answer_all(second, "shared", [thought(1)])

@@ -12,6 +12,8 @@ from tests.integration.leasing.kit import execute
 from tests.integration.store.kit import run
 from tests.support.cancelling import cancel
 from tests.support.filled import Filled, chat, filled, thought
+from tests.support.kinds import db, kind
+from tests.support.postgres import server
 
 NO_ANSWER = b'{"error": "busy'
 STREAMED = chat("a" * 3000 + "</think>" + "b" * 3000)
@@ -47,30 +49,44 @@ async def look(store: Store, *, full: bool = True) -> tuple[Report, list[Finding
     return report, found
 
 
-@cache
-def _template() -> bytes:
-    """The file of such a store, made once."""
-
+def _make_filled(path: Path | str) -> None:
     async def work() -> None:
         async with filled(path) as at:
             await fill(at)
 
+    run(work)
+
+
+@cache
+def _template() -> bytes:
+    """The file of such a store, made once."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "t.db"
-        run(work)
+        _make_filled(path)
         return path.read_bytes()
+
+
+@cache
+def _template_database() -> str:
+    """The same on a server."""
+    url = server().empty()
+    _make_filled(url)
+    return url.rsplit("/", 1)[1]
 
 
 def make_filled(path: Path) -> None:
     """A store with every kind of job at `path`."""
-    path.write_bytes(_template())
+    if kind() == "sqlite":
+        path.write_bytes(_template())
+    else:
+        server().copy(str(path), _template_database())
 
 
 def verified(path: Path, *changes: str, full: bool = True) -> tuple[Report, list[str]]:
     """The lines of a verification, after SQL of the test's own was run by the store's writer."""
 
     async def work() -> tuple[Report, list[str]]:
-        async with open_store(str(path)) as store:
+        async with open_store(db(path)) as store:
             for change in changes:
                 await store.write(execute, change)
             report, found = await look(store, full=full)

@@ -3,18 +3,21 @@
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
+from anyio import to_thread
 from hypothesis import HealthCheck, settings
 from sqlalchemy import insert
 
 from app.store.store import Store, open_store
 from app.store.tables import EVENT
 from app.store.transaction import Tx
+from tests.support.kinds import db, kind
 
 ROOT = Path(__file__).parents[3]
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
@@ -51,7 +54,7 @@ def in_store(path: Path | str, work: Callable[[Store], Awaitable[Result]], **opt
     """Open the store at `path`, made if need be, and work in it."""
 
     async def opened() -> Result:
-        async with open_store(str(path), **({"create": True} | options)) as store:
+        async with open_store(db(path), **({"create": True} | options)) as store:
             return await work(store)
 
     return run(opened)
@@ -68,9 +71,32 @@ def make(path: Path) -> None:
 
 async def note(tx: Tx, kinds: Sequence[str | None]) -> list[str | None]:
     """An operation for these tests: one event a kind. None is a row that the store refuses."""
-    for kind in kinds:
-        await tx.run(insert(EVENT), {"at_ms": 1, "kind": kind})
+    for one in kinds:
+        await tx.run(insert(EVENT), {"at_ms": 1, "kind": one})
     return list(kinds)
+
+
+class Halt:
+    """Where a test lets an operation stand: in its thread on a file, in the event loop on a server."""
+
+    def __init__(self) -> None:
+        new: Any = threading.Event if kind() == "sqlite" else anyio.Event
+        self._entered, self._free = new(), new()
+
+    async def stand(self) -> None:
+        """Of the operation: say that it is here, and wait."""
+        self._entered.set()
+        if kind() == "sqlite":
+            self._free.wait()
+        else:
+            await self._free.wait()
+
+    async def entered(self) -> None:
+        """Of the test: wait until it is here."""
+        await (to_thread.run_sync(self._entered.wait) if kind() == "sqlite" else self._entered.wait())
+
+    def go_on(self) -> None:
+        self._free.set()
 
 
 def around(folder: Path) -> dict[str, tuple[bytes | None, int, int]]:
@@ -91,6 +117,11 @@ def process(verb: str, *args: object) -> Iterator[subprocess.Popen[str]]:
             yield started
         finally:
             started.kill()
+
+
+def holder(path: Path) -> AbstractContextManager[subprocess.Popen[str]]:
+    """A process that keeps every writer out of the store at `path` until it is told a line."""
+    return process("hold", db(path))
 
 
 def says(started: subprocess.Popen[str]) -> str:

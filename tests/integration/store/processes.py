@@ -9,9 +9,11 @@ from pathlib import Path
 from app.leasing import locks
 from app.model.errors import ThinkledgerError
 from app.store import migrations  # noqa: F401 - a child under another uid could not import it any more
+from app.store.address import is_address
 from app.store.codec import pack, unpack
 from app.store.store import Store
 from tests.integration.store import kit, raw
+from tests.support.postgres import plainly
 
 
 async def _identity(store: Store) -> str:
@@ -58,11 +60,15 @@ def create(path: str) -> None:
     sys.stdout.write("made\n")
 
 
-def hold(path: str) -> None:
+def hold(db: str) -> None:
     """Hold the write lock until a line comes."""
-    with raw.connection(path) as opened:
-        opened.execute("PRAGMA busy_timeout=60000")  # a worker may be committing without a pause
-        opened.execute("BEGIN EXCLUSIVE")
+    with plainly(db) if is_address(db) else raw.connection(db) as opened:
+        if is_address(db):
+            opened.execute("BEGIN")
+            opened.execute("LOCK TABLE gate IN SHARE ROW EXCLUSIVE MODE")  # as who is alone takes it
+        else:
+            opened.execute("PRAGMA busy_timeout=60000")  # a worker may be committing without a pause
+            opened.execute("BEGIN EXCLUSIVE")
         sys.stdout.write("held\n")
         sys.stdout.flush()
         sys.stdin.readline()

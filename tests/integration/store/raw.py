@@ -1,4 +1,7 @@
-"""Opens a store's file past the store: with the process's one SQLite, or while nobody has it open."""
+"""Opens a store past the store: a file with the process's one SQLite, or while nobody has it open.
+
+`connection`, `query` and `script` open a database of a server where the test runs on that.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,16 +12,24 @@ import app.store  # noqa: F401 - the SQLite library first
 
 import sqlite3  # isort: skip
 
+from tests.support.kinds import db, kind
+
 OperationalError = sqlite3.OperationalError
 
 
 @contextmanager
-def connection(path: Path | str, *, waits: float = 60) -> Iterator[sqlite3.Connection]:
+def connection(path: Path | str, *, waits: float = 60) -> Iterator[Any]:
     """A connection of its own, in autocommit, that waits `waits` seconds for a lock.
 
     A server or worker may be writing at that moment: only a test about the lock itself says `waits=0`. Threads may use
     it, one at a time.
     """
+    if kind() == "postgresql":
+        from tests.support.postgres import plainly
+
+        with plainly(db(path)) as beside:
+            yield beside
+        return
     opened = sqlite3.connect(path, isolation_level=None, timeout=waits, check_same_thread=False)
     try:
         yield opened
@@ -37,6 +48,15 @@ def script(path: Path | str, *statements: str) -> None:
     with connection(path) as opened:
         for statement in statements:
             opened.execute(statement)
+
+
+def lock(opened: Any) -> None:
+    """Begin a transaction on such a connection that keeps every writer out, as who is alone does."""
+    if kind() == "sqlite":
+        opened.execute("BEGIN IMMEDIATE")
+    else:
+        opened.execute("BEGIN")
+        opened.execute("LOCK TABLE gate IN SHARE ROW EXCLUSIVE MODE")
 
 
 def header(path: Path) -> bytes:

@@ -1,14 +1,12 @@
 """The writer: groups, neighbours, and an answer that means committed."""
 
 import asyncio
-import threading
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
 import pytest
-from anyio import to_thread
 from sqlalchemy import event, insert, update
 from sqlalchemy.exc import OperationalError
 
@@ -18,7 +16,8 @@ from app.store.store import Store, open_store
 from app.store.tables import EVENT
 from app.store.transaction import Tx
 from tests.integration.store import raw
-from tests.integration.store.kit import in_store, note, run
+from tests.integration.store.kit import Halt, in_store, note, run
+from tests.support.kinds import db, kind
 
 COUNT = "SELECT count(*) FROM event"
 
@@ -51,7 +50,7 @@ def test_what_is_asked_at_once_is_committed_in_few_groups(tmp_path: Path) -> Non
         kinds = [f"k{number}" for number in range(2 * writer.GROUP)]
         assert await _write_all(store, kinds) == {kind: kind for kind in kinds}
         assert 2 <= len(commits) <= 4
-        assert raw.query(store.place.path, COUNT) == [(len(kinds),)]
+        assert raw.query(tmp_path / "t.db", COUNT) == [(len(kinds),)]
 
     in_store(tmp_path / "t.db", work)
 
@@ -62,7 +61,7 @@ def test_a_bad_row_takes_no_neighbour_along(tmp_path: Path) -> None:
         outcome = await _write_all(store, kinds)
         assert isinstance(outcome.pop(None), ThinkledgerError)
         assert outcome == {kind: kind for kind in "abcd"}
-        assert raw.query(store.place.path, "SELECT kind FROM event ORDER BY kind") == [(kind,) for kind in "abcd"]
+        assert raw.query(tmp_path / "t.db", "SELECT kind FROM event ORDER BY kind") == [(kind,) for kind in "abcd"]
 
     in_store(tmp_path / "t.db", work)
 
@@ -79,7 +78,7 @@ def test_a_value_that_cannot_be_bound_takes_no_neighbour_along(tmp_path: Path, b
             tasks.start_soon(store.write, bind, "before")
             tasks.start_soon(_refused, store, bind, bad)
             tasks.start_soon(store.write, bind, "after")
-        assert raw.query(store.place.path, "SELECT kind FROM event ORDER BY id") == [("before",), ("after",)]
+        assert raw.query(tmp_path / "t.db", "SELECT kind FROM event ORDER BY id") == [("before",), ("after",)]
 
     in_store(tmp_path / "t.db", work)
 
@@ -91,7 +90,7 @@ async def _refused(store: Store, operation: object, item: object) -> None:
 
 def test_a_caller_is_answered_only_after_the_commit(tmp_path: Path) -> None:
     async def work(store: Store) -> None:
-        with raw.connection(store.place.path) as other:
+        with raw.connection(tmp_path / "t.db") as other:
 
             async def one(number: int) -> None:
                 await store.write(note, f"k{number}")
@@ -107,10 +106,16 @@ def test_a_caller_is_answered_only_after_the_commit(tmp_path: Path) -> None:
     in_store(tmp_path / "t.db", work)
 
 
+class _DiskFailed(Exception):
+    """As asyncpg says it."""
+
+    sqlstate = "58030"
+
+
 def test_a_commit_that_fails_is_an_error_for_every_caller_of_the_group(tmp_path: Path) -> None:
     def fail(_connection: object) -> None:
         error = raw.sqlite3.OperationalError("disk I/O error")
-        raise OperationalError("COMMIT", None, error)
+        raise OperationalError("COMMIT", None, error if kind() == "sqlite" else _DiskFailed("could not fsync file"))
 
     async def work(store: Store) -> None:
         engine = store._writer._engine
@@ -118,7 +123,7 @@ def test_a_commit_that_fails_is_an_error_for_every_caller_of_the_group(tmp_path:
         outcome = await _write_all(store, ["a", "b"])
         event.remove(engine, "commit", fail)
         assert [type(error).__name__ for error in outcome.values()] == ["ResourceExhausted"] * 2
-        assert raw.query(store.place.path, COUNT) == [(0,)]
+        assert raw.query(tmp_path / "t.db", COUNT) == [(0,)]
         assert await store.write(note, "later") == "later"
 
     in_store(tmp_path / "t.db", work)
@@ -126,25 +131,24 @@ def test_a_commit_that_fails_is_an_error_for_every_caller_of_the_group(tmp_path:
 
 def test_the_write_of_a_cancelled_caller_is_committed_and_the_store_stays_usable(tmp_path: Path) -> None:
     async def work(store: Store) -> None:
-        entered, go_on = threading.Event(), threading.Event()
+        halt = Halt()
 
         async def slow(tx: Tx, kinds: Sequence[str]) -> list[str]:
             await note(tx, kinds)
-            entered.set()
-            go_on.wait()
+            await halt.stand()
             return list(kinds)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(store.write, slow, "inside its transaction")
-            await to_thread.run_sync(entered.wait)
+            await halt.entered()
             tasks.start_soon(store.write, note, "still in the queue")
             while not store._writer._queue:
                 await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
-        assert raw.query(store.place.path, COUNT) == [(0,)]
-        go_on.set()
+        assert raw.query(tmp_path / "t.db", COUNT) == [(0,)]
+        halt.go_on()
         await store.write(note, "later")
-        kinds = raw.query(store.place.path, "SELECT kind FROM event ORDER BY id")
+        kinds = raw.query(tmp_path / "t.db", "SELECT kind FROM event ORDER BY id")
         assert kinds == [("inside its transaction",), ("still in the queue",), ("later",)]
 
     in_store(tmp_path / "t.db", work)
@@ -154,11 +158,10 @@ def test_the_first_lane_overtakes_the_queue(tmp_path: Path) -> None:
     order: list[str] = []
 
     async def work(store: Store) -> None:
-        entered, go_on = threading.Event(), threading.Event()
+        halt = Halt()
 
         async def slow(_tx: Tx, items: Sequence[str]) -> list[str]:
-            entered.set()
-            go_on.wait()
+            await halt.stand()
             return list(items)
 
         async def queued(_tx: Tx, items: Sequence[str]) -> list[str]:
@@ -171,7 +174,7 @@ def test_the_first_lane_overtakes_the_queue(tmp_path: Path) -> None:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(store.write, slow, "slow")
-            await to_thread.run_sync(entered.wait)
+            await halt.entered()
             for number in range(writer.GROUP):
                 tasks.start_soon(store.write, queued, f"queued {number}")
             while len(store._writer._queue) < writer.GROUP:
@@ -179,7 +182,7 @@ def test_the_first_lane_overtakes_the_queue(tmp_path: Path) -> None:
             tasks.start_soon(lambda: store.write(beat, "beat", first=True))
             while len(store._writer._queue) <= writer.GROUP:
                 await anyio.lowlevel.checkpoint()
-            go_on.set()
+            halt.go_on()
 
     in_store(tmp_path / "t.db", work)
     assert order[0] == "beat"
@@ -191,7 +194,7 @@ def test_everything_that_was_asked_for_is_committed_before_the_store_is_closed(t
 
     async def work() -> None:
         async with anyio.create_task_group() as callers:
-            async with open_store(str(tmp_path / "t.db"), create=True) as store:
+            async with open_store(db(tmp_path / "t.db"), create=True) as store:
                 for number in range(asked):
                     callers.start_soon(store.write, note, f"k{number}")
                 queue: deque[object] = store._writer._queue  # type: ignore[assignment]
@@ -204,7 +207,7 @@ def test_everything_that_was_asked_for_is_committed_before_the_store_is_closed(t
 
 def test_a_write_after_the_end_is_refused_and_hangs_nobody(tmp_path: Path) -> None:
     async def work() -> None:
-        async with open_store(str(tmp_path / "t.db"), create=True) as store:
+        async with open_store(db(tmp_path / "t.db"), create=True) as store:
             await store.write(note, "before")
         with anyio.fail_after(30), pytest.raises(Unavailable, match="closed"):
             await store.write(note, "after")
@@ -240,6 +243,7 @@ def test_a_fault_in_an_operation_reaches_every_caller_shielded_ones_too(tmp_path
     assert raw.query(tmp_path / "t.db", COUNT) == [(0,)]
 
 
+@pytest.mark.on_files  # on a server it is the server's own number of the transaction
 def test_only_a_transaction_that_changes_rows_takes_a_number(tmp_path: Path) -> None:
     async def reads(_tx: Tx, items: Sequence[object]) -> list[object]:
         return list(items)
@@ -256,6 +260,7 @@ def test_only_a_transaction_that_changes_rows_takes_a_number(tmp_path: Path) -> 
     in_store(tmp_path / "t.db", work)
 
 
+@pytest.mark.on_files  # on a server an operation waits for it at each statement
 def test_an_operation_that_waits_for_anything_but_its_transaction_is_a_fault_and_commits_nothing(
     tmp_path: Path,
 ) -> None:
@@ -279,6 +284,6 @@ def test_a_statement_that_returns_rows_is_run_to_its_end(tmp_path: Path) -> None
     async def work(store: Store) -> None:
         await _write_all(store, ["a", "b", "c"])
         assert await store.write(rename, "d") == 3
-        assert raw.query(store.place.path, "SELECT DISTINCT kind FROM event") == [("d",)]
+        assert raw.query(tmp_path / "t.db", "SELECT DISTINCT kind FROM event") == [("d",)]
 
     in_store(tmp_path / "t.db", work)

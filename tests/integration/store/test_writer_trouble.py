@@ -4,19 +4,24 @@ from pathlib import Path
 
 import anyio
 import pytest
+from sqlalchemy import func, select
 
 from app.model.errors import IntegrityFailure, StoreReplaced, ThinkledgerError, Unavailable
 from app.store.faults import Fault, classify
 from app.store.store import Store, open_store
+from app.store.tables import EVENT
 from tests.integration.store import raw
-from tests.integration.store.kit import in_store, make, note, process, run, says, tell
+from tests.integration.store.kit import holder, in_store, make, note, run, says, tell
+from tests.support.kinds import db, kind
+
+HELD = {"sqlite": "another process holds its lock", "postgresql": "The store is busy, or its PostgreSQL server is"}
 
 
 def test_an_impatient_writer_says_that_the_store_is_busy(tmp_path: Path) -> None:
     async def work(store: Store) -> None:
-        with process("hold", store.place.path) as other:
+        with holder(tmp_path / "t.db") as other:
             assert says(other) == "held"
-            with pytest.raises(Unavailable, match="another process holds its lock"):
+            with pytest.raises(Unavailable, match=HELD[kind()]):
                 await store.write(note, "too early")
             tell(other)
             assert says(other) == "released"
@@ -36,8 +41,8 @@ def test_a_patient_writer_holds_its_group_until_the_lock_is_free(tmp_path: Path)
             troubled.set()
 
         options = {"create": True, "patient": True, "busy_timeout_ms": 20}
-        async with open_store(str(tmp_path / "t.db"), **options, on_trouble=on_trouble) as store:
-            with process("hold", store.place.path) as other:
+        async with open_store(db(tmp_path / "t.db"), **options, on_trouble=on_trouble) as store:
+            with holder(tmp_path / "t.db") as other:
                 assert says(other) == "held"
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(store.write, note, "held")
@@ -52,11 +57,11 @@ def test_a_patient_writer_holds_its_group_until_the_lock_is_free(tmp_path: Path)
 
 def test_a_held_write_is_given_back_in_time_and_not_committed_later(tmp_path: Path) -> None:
     async def work(store: Store) -> None:
-        with process("hold", store.place.path) as other:
+        with holder(tmp_path / "t.db") as other:
             assert says(other) == "held"
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(store.write, note, "as long as it takes")
-                with pytest.raises(Unavailable, match="another process holds its lock"):
+                with pytest.raises(Unavailable, match=HELD[kind()]):
                     await store.write(note, "not so long", hold_s=0.1)
                 tell(other)
         await store.write(note, "later", hold_s=0.0)
@@ -76,11 +81,11 @@ def test_a_patient_store_that_is_closed_in_trouble_ends_and_tells_who_waits(tmp_
             told.append(kind)
 
     async def work() -> None:
-        with process("hold", tmp_path / "t.db") as other:
+        with holder(tmp_path / "t.db") as other:
             assert says(other) == "held"
             with anyio.fail_after(30):
                 async with anyio.create_task_group() as callers:
-                    async with open_store(str(tmp_path / "t.db"), patient=True, busy_timeout_ms=20) as store:
+                    async with open_store(db(tmp_path / "t.db"), patient=True, busy_timeout_ms=20) as store:
                         for number in range(600):
                             callers.start_soon(one, store, f"k{number}")
                         while len(store._writer._queue) < 300:
@@ -92,6 +97,7 @@ def test_a_patient_store_that_is_closed_in_trouble_ends_and_tells_who_waits(tmp_
     assert len(told) == 600
 
 
+@pytest.mark.on_files  # a database is not moved under an open connection
 @pytest.mark.parametrize("how", ["removed", "replaced"])
 def test_nothing_is_written_to_a_store_that_is_no_longer_at_its_place(tmp_path: Path, how: str) -> None:
     """SQLite itself would go on: in WAL mode it commits to a file that nobody can find any more."""
@@ -118,16 +124,18 @@ def test_nothing_is_written_to_a_store_that_is_no_longer_at_its_place(tmp_path: 
 
 def test_a_store_whose_lock_is_held_can_still_be_opened_and_read(tmp_path: Path) -> None:
     make(tmp_path / "t.db")
-    with process("hold", tmp_path / "t.db") as other:
+    with holder(tmp_path / "t.db") as other:
         assert says(other) == "held"
 
         async def look() -> int:
-            async with open_store(str(tmp_path / "t.db")) as store:
-                return await store.seq()
+            async with open_store(db(tmp_path / "t.db")) as store:
+                async with store.snapshot() as reads:
+                    return int(await reads.value(select(func.count()).select_from(EVENT)))
 
         assert run(look) == 0
 
 
+@pytest.mark.on_files  # of a server that is told by SQLSTATE: tests/integration/postgres/test_sqlstates.py
 @pytest.mark.parametrize("patient", [True, False])
 def test_a_damaged_file_is_told_to_every_caller_and_ends_a_patient_writer(tmp_path: Path, patient: bool) -> None:
     path = tmp_path / "t.db"
@@ -157,6 +165,7 @@ def test_a_damaged_file_is_told_to_every_caller_and_ends_a_patient_writer(tmp_pa
     assert len(told) == 601
 
 
+@pytest.mark.on_files  # the same
 def test_a_damaged_table_is_told_to_a_reader(tmp_path: Path) -> None:
     path = tmp_path / "t.db"
     make(path)
@@ -165,6 +174,7 @@ def test_a_damaged_table_is_told_to_a_reader(tmp_path: Path) -> None:
         make(path)
 
 
+@pytest.mark.on_files  # its words; those of a server are in test_sqlstates.py
 @pytest.mark.parametrize(
     ("name", "fault"),
     [

@@ -16,6 +16,7 @@ from app.intake.request import ImportReport, ImportRequest
 from app.store.store import Store, open_store
 from app.verify.verifying import Told, verify
 from tests.integration.turns.kit import talks
+from tests.support.kinds import db
 
 pytestmark = pytest.mark.anyio
 
@@ -54,7 +55,7 @@ async def test_a_row_with_another_number_of_answers_is_rejected_alone(
 ) -> None:
     broken = json.loads(json.dumps(archived))
     change(broken)
-    async with open_store(str(tmp_path / "other.db"), create=True) as other:
+    async with open_store(db(tmp_path / "other.db"), create=True) as other:
         report = await imported(other, tmp_path, broken, archived | {"sample_id": "good"})
         assert (report.added, report.rejected, report.reasons) == (1, 1, {"conversation": 1})
         reject = json.loads((tmp_path / "rows.jsonl.rejects.jsonl").read_text())
@@ -66,7 +67,7 @@ async def test_a_row_with_another_number_of_answers_is_rejected_alone(
 
 async def test_a_script_of_one_turn_is_an_ordinary_answer(tmp_path: Path, archived: Row) -> None:
     single = archived | {"script": archived["script"][:2], "messages": archived["messages"][:1], "turns": []}
-    async with open_store(str(tmp_path / "other.db"), create=True) as other:
+    async with open_store(db(tmp_path / "other.db"), create=True) as other:
         report = await imported(other, tmp_path, single)
         assert (report.added, report.rejected) == (1, 0)
         assert await jobs(other) == [("c0", "done", 0)]
@@ -76,7 +77,7 @@ async def test_a_script_of_one_turn_is_an_ordinary_answer(tmp_path: Path, archiv
 async def test_a_corrected_row_is_taken_after_one_that_was_no_answer(tmp_path: Path, archived: Row) -> None:
     broken = json.loads(json.dumps(archived))
     broken["turns"][1]["response"]["raw"] = '{"error": "busy'
-    async with open_store(str(tmp_path / "other.db"), create=True) as other:
+    async with open_store(db(tmp_path / "other.db"), create=True) as other:
         await imported(other, tmp_path, broken)
         assert await jobs(other) == [("c0", "ready", 0)]
         report = await imported(other, tmp_path, broken)
@@ -92,7 +93,7 @@ async def test_a_corrected_row_is_taken_after_one_that_was_no_answer(tmp_path: P
 async def test_a_broken_row_and_its_correction_come_in_one_file(tmp_path: Path, archived: Row) -> None:
     broken = json.loads(json.dumps(archived))
     broken["turns"][0]["response"]["raw"] = '{"error": "busy'
-    async with open_store(str(tmp_path / "other.db"), create=True) as other:
+    async with open_store(db(tmp_path / "other.db"), create=True) as other:
         report = await imported(other, tmp_path, broken, archived)
         assert report.rejected == 0
         assert await jobs(other) == [("c0", "done", 3)]

@@ -14,11 +14,25 @@ from app.model.exits import Exit
 from tests.integration.store import raw
 from tests.integration.store.kit import run
 from tests.integration.turns.kit import talks
+from tests.support.kinds import db, kind
 from tests.support.simulator import Simulator
 from worker.log import Log
 from worker.supervisor import WorkerSettings, run_worker
 
 TURNS = 3
+
+
+class _Lost(Exception):
+    """As asyncpg says it: without an answer of the server there is no state."""
+
+    sqlstate = None
+
+
+def _reported() -> OperationalError:
+    """How a commit fails that may have been done: the disk under a file, the connection to a server."""
+    if kind() == "sqlite":
+        return OperationalError("COMMIT", None, raw.sqlite3.OperationalError("disk I/O error"))
+    return OperationalError("COMMIT", None, _Lost("the answer was lost"), connection_invalidated=True)
 
 
 @contextmanager
@@ -38,7 +52,7 @@ def first_settling_in_doubt() -> Iterator[list[str]]:
             driver = connection.connection.dbapi_connection
             assert driver is not None
             driver.commit()
-            raise OperationalError("COMMIT", None, raw.sqlite3.OperationalError("disk I/O error"))
+            raise _reported()
 
     event.listen(Engine, "before_cursor_execute", look)
     event.listen(Engine, "commit", commit)
@@ -55,7 +69,7 @@ def test_a_conversation_goes_on_after_a_commit_that_was_reported_as_failed(tmp_p
         async with talks(tmp_path, TURNS):
             pass
         settings = WorkerSettings(
-            str(tmp_path / "t.db"), (url,), until_empty=True, preflight=False, concurrency=4, spool_after_s=hold_s
+            db(tmp_path / "t.db"), (url,), until_empty=True, preflight=False, concurrency=4, spool_after_s=hold_s
         )
         with anyio.fail_after(60), first_settling_in_doubt() as doubtful:
             return await run_worker(settings, Log(quiet=True)), doubtful

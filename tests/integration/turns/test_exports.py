@@ -19,6 +19,7 @@ from app.verify.verifying import Told, verify
 from tests.integration.leasing.kit import open_room
 from tests.integration.turns.kit import Talks, talks
 from tests.support.filled import chat
+from tests.support.kinds import db
 
 pytestmark = pytest.mark.anyio
 
@@ -115,7 +116,7 @@ async def test_the_archive_of_a_conversation_comes_back_byte_for_byte(tmp_path: 
         await rows(store.room.store, tmp_path, Preset.FULL)
     archive = tmp_path / f"{Preset.FULL}.jsonl"
     (tmp_path / "again").mkdir()
-    async with open_store(str(tmp_path / "again" / "t.db"), create=True) as other:
+    async with open_store(db(tmp_path / "again" / "t.db"), create=True) as other:
         report = await import_file(other, ImportRequest("talks", str(archive)), lambda _progress: None)
         assert (report.added, report.rejected) == (2, 0)
         again = await import_file(other, ImportRequest("talks", str(archive)), lambda _progress: None)
@@ -168,7 +169,7 @@ async def test_a_conversation_that_ended_early_comes_back_as_such(tmp_path: Path
         call = {"id": "x", "type": "function", "function": {"name": "f", "arguments": "{}"}}
         assert await store.answer(lease, 0, chat("why</think>", finish="tool_calls", tool_calls=[call]))
         await rows(store.room.store, tmp_path, Preset.FULL)
-    async with open_store(str(tmp_path / "other.db"), create=True) as other:
+    async with open_store(db(tmp_path / "other.db"), create=True) as other:
         archive = tmp_path / f"{Preset.FULL}.jsonl"
         await import_file(other, ImportRequest("talks", str(archive)), lambda _progress: None)
         found: list[Any] = []

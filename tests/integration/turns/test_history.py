@@ -18,6 +18,7 @@ from app.responses.transitions import Report
 from app.store.store import Store, open_store
 from tests.integration.turns.kit import Talks, talks
 from tests.support.filled import chat
+from tests.support.kinds import db
 
 pytestmark = pytest.mark.anyio
 
@@ -100,7 +101,7 @@ async def test_an_archive_that_is_read_otherwise_is_held_against_what_was_sent(t
     async with talks(tmp_path, 3) as store:
         await read_otherwise(store)
         await exported(store.room.store, tmp_path / "full.jsonl", Preset.FULL)
-    async with open_store(str(tmp_path / "other.db"), create=True) as other:
+    async with open_store(db(tmp_path / "other.db"), create=True) as other:
         archive = str(tmp_path / "full.jsonl")
         report = await import_file(other, ImportRequest("talks", archive), lambda _progress: None)
         assert report.added == 1
