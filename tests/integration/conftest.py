@@ -1,12 +1,15 @@
 """The suites that run on both kinds of stores: what they say of a file holds for a database of a server too.
 
-Named are those whose tests run SQL; what a command prints, and what is about files, is looked at on files alone.
+Named are those whose tests run SQL; what a command prints, and what is about files, is looked at on files alone. Others
+do it themselves, where a store is made once for many tests: `progress.test_metrics`, `progress.test_worker_list`,
+`store.test_triggers`, and `leasing.test_state_machine` by way of `postgres.test_leases`.
 """
 
 from collections.abc import Iterator
 
 import pytest
 
+from tests.support import kinds
 from tests.support.kinds import KINDS, stores_on
 
 ON_BOTH = frozenset({
@@ -15,7 +18,7 @@ ON_BOTH = frozenset({
     "store.test_writer", "store.test_writer_trouble",
     "test_reparse", "test_reparse_token_ids", "turns.test_healing", "turns.test_turns",
     "test_import", "test_import_known",
-    "progress.test_lists", "progress.test_numbers_agree", "test_status",
+    "progress.test_checking", "progress.test_lists", "progress.test_numbers_agree", "test_status",
     "test_export", "test_export_resume", "test_export_foreseen", "test_export_refusals", "test_export_shards",
     "gates.test_evaluating", "gates.test_feeder", "gates.test_health", "gates.test_showing", "gates.test_soundness",
     "gates.test_telling", "gates.test_watching",
@@ -34,7 +37,8 @@ COMMANDS_ON_BOTH = frozenset({  # in them the commands that tests type with the 
 
 @pytest.fixture(autouse=True)
 def kind(request: pytest.FixtureRequest) -> Iterator[str]:
-    found = getattr(request, "param", KINDS[0])
+    of_module = kinds.kind() if "folder" in request.fixturenames else KINDS[0]  # whose folder may be of either kind
+    found = getattr(request, "param", of_module)
     with stores_on(found):
         yield found
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -16,6 +17,7 @@ from app.progress.metric_text import metric_text
 from app.progress.metrics import METRICS
 from tests.support.dashboard import TOKEN, dashboard
 from tests.support.filled import every_kind, filled
+from tests.support.kinds import KINDS, stores_on
 from tests.support.typed import typed
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -31,8 +33,8 @@ def of(values: Values, name: str, **labels: str) -> float | None:
     return values.get((name, frozenset(labels.items())))
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=KINDS)
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Jobs in every state, a hold, a worker with leases, and an evaluator."""
     made = tmp_path_factory.mktemp("metrics")
 
@@ -43,8 +45,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             at.clock.ms += 90_000
             await at.store.write(evaluate, Look("test", (1, 10**15)))
 
-    anyio.run(make)
-    return made
+    with stores_on(request.param):
+        anyio.run(make)
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """`worker list` says what the page of workers says."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -12,13 +13,14 @@ from app.progress.workers import workers_page
 from app.progress.workers_json import workers_json
 from app.store.store import wall_ms
 from tests.support.filled import filled, thought
+from tests.support.kinds import KINDS, stores_on
 from tests.support.typed import typed
 
 LONG = "gpu-\u65e5\u672c\u8a9e-" + "x" * 60 + "\x1b[31m"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=KINDS)
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     made = tmp_path_factory.mktemp("workers")
 
     async def fill() -> None:
@@ -32,8 +34,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             await at.store.write(leave, Leave(ended, "stopped"))
             await at.store.write(note_health, Found(at.worker, "http://server:30000/v1", None))
 
-    anyio.run(fill)
-    return made
+    with stores_on(request.param):
+        anyio.run(fill)
+        yield made
 
 
 def test_the_table_has_aligned_columns_and_no_escape(folder: Path) -> None:
