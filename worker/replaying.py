@@ -60,9 +60,7 @@ class Replayer:
         await self._bring_in(spooling.file)
         if not spooling.file.waiting and len(owners(spooling.file.path)) > 1:  # nothing of the dead is left in it
             spooling.file.rename(spooling.file.path.with_name(spooling.uuid))
-        for response in list(spooling.unsettled):
-            spooling.unsettled.discard(response)
-            await read_stored([response], self.worker, self.tools)
+        await read_stored(list(spooling.unsettled), self.worker, self.tools)
 
     async def of_dead(self, uuid: str) -> None:
         """Bring in what a dead worker left, before its jobs are offered again. Waits as long as the store needs."""
@@ -150,7 +148,15 @@ def _is_gone(path: Path) -> bool:
 
 
 async def read_stored(responses: Sequence[ResponseId], worker: WorkerId, tools: Tools) -> None:
-    """Read and settle stored bodies, a few in memory at a time."""
+    """Read and settle stored bodies, a few in memory at a time.
+
+    Until then they are unsettled: where the store cannot be read in between they are tried again, for nobody else
+    reads what a live worker has.
+    """
+    tools.spooling.unsettled.update(responses)
     for start in range(0, len(responses), READ_AT_ONCE):
-        for stored in await load_bodies(tools.store, responses[start : start + READ_AT_ONCE], worker):
+        some = responses[start : start + READ_AT_ONCE]
+        bodies = await load_bodies(tools.store, some, worker)
+        tools.spooling.unsettled.difference_update(some)
+        for stored in bodies:
             await settle_stored(stored, tools)

@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
 from app.leasing.claim import Prompt
 from app.model.errors import IntegrityFailure, Unavailable
+from app.responses.unread import load_bodies
 from app.spool.file import SpoolFile
 from app.spool.folders import open_own
 from app.spool.looking import SpoolState, look
@@ -20,6 +22,7 @@ from tests.integration.spool import kit
 from tests.integration.store import raw
 from tests.integration.store.kit import ROOT, process, run, says, tell
 from tests.support.filled import chat, filled, thought
+from worker import replaying
 
 EVERYTHING = """SELECT job.sample_id, job.state, job.attempt, job.tries, response.attempt, response.late,
     response.accepted_seq IS NOT NULL, response.superseded_seq IS NOT NULL, reading.verdict
@@ -59,6 +62,41 @@ def test_an_answer_is_accepted_once_however_often_it_is_brought_in(tmp_path: Pat
                     assert len(rows(path)) == 2
                 assert tools.spooling.looked
 
+    run(work)
+
+
+@pytest.mark.parametrize("of_dead", [True, False])
+def test_a_body_that_was_brought_in_is_read_later_where_the_store_cannot_be_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_dead: bool
+) -> None:
+    path, away = tmp_path / "t.db", [Unavailable("The store is busy."), Unavailable("The store is busy.")]
+
+    async def load(*asked: Any) -> Any:
+        if away:
+            raise away.pop()
+        return await load_bodies(*asked)
+
+    async def work() -> None:
+        async with filled(path) as room:
+            await room.dataset("data", 1)
+            (lease,) = await room.claim(1)
+            answer = kit.spooled(room, lease, "s1", thought(1))
+            with kit.tools_of(room) as tools:
+                replayer = kit.replayer(room, tools)
+                if of_dead:
+                    kit.left_by_dead(room, answer)
+                else:
+                    tools.spooling.file.append(answer)
+                for _ in range(2):
+                    with pytest.raises(Unavailable):
+                        await replayer.look()
+                    assert rows(path) == [("s1", "leased", 1, 0, 1, 0, 0, 0, None)]
+                    assert not tools.spooling.idle
+                await replayer.look()
+                assert rows(path) == [("s1", "done", 1, 0, 1, 0, 1, 0, "split_from_content")]
+                assert tools.spooling.idle
+
+    monkeypatch.setattr(replaying, "load_bodies", load)
     run(work)
 
 
