@@ -19,9 +19,9 @@ class OnServer(Product):
     def __init__(self, folder: Path, on_server: Server) -> None:
         super().__init__(folder)
         self.url = on_server.empty()
-        self.say_where()
+        self.write_config()
 
-    def say_where(self) -> None:
+    def write_config(self) -> None:
         (self.folder / "thinkledger.toml").write_text(f'db = "{self.url}"\n')
 
 
