@@ -4,17 +4,14 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import data
 from benchmarks.measuring import Spent
-from tests.support.forks import environment
+from tests.support.forks import COMMAND, environment
 from tests.support.product import Product
-
-COMMAND = [sys.executable, "-c", "import sys; from worker.cli import call; sys.exit(call(sys.argv[1:]))"]
 
 
 def prompts_file(folder: Path, prompts: int, size: int = 2048) -> Path:

@@ -97,7 +97,7 @@ class Wire:
         for begin in range(0, len(message), _PIECE):
             piece = message[begin : begin + _PIECE]
             await server.send(piece)
-            await asyncio.sleep(len(piece) / self.bytes_a_second)
+            await asyncio.sleep(len(piece) / self.bytes_a_second)  # a slow line is the fault itself
 
 
 @dataclass(frozen=True)

@@ -113,12 +113,12 @@ class _TypeCompiler(PGTypeCompiler):
 
 
 class _DDLCompiler(PGDDLCompiler):
-    def visit_create_index(self, create: Any, **kw: Any) -> str:  # type: ignore[override]
+    def visit_create_index(self, create: Any, *args: Any, **kw: Any) -> str:
         """Which rows an index holds is said for SQLite."""
         options = create.element.dialect_options
         if options["postgresql"]["where"] is None:
             options["postgresql"]["where"] = options["sqlite"]["where"]
-        text: str = super().visit_create_index(create, **kw)  # type: ignore[no-untyped-call]
+        text: str = super().visit_create_index(create, *args, **kw)  # type: ignore[no-untyped-call]
         return text
 
     def get_column_specification(self, column: Any, **kw: Any) -> str:

@@ -1,7 +1,7 @@
 """What only a store on a server has: texts that it refuses, hosts side by side, lost connections, dumps."""
 
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -25,22 +25,10 @@ from app.store.tables import EVENT, METADATA
 from app.store.transaction import Tx
 from tests.integration.leasing.kit import Room, counters, open_room
 from tests.integration.store.kit import note, run
-from tests.support.kinds import stores_on
-from tests.support.postgres import Server, free_port, server, start
+from tests.support.postgres import Server, free_port, start
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("on_server")]
 ODD = ["\x00", "\x01", "a\x00b\x01\x02", "\\u0000 \\\\u0000", "é \U0001f600", "", "\\", "\x00\x01\x01\x00"]
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(autouse=True)
-def on_server() -> Iterator[Server]:
-    with stores_on("postgresql"):
-        yield server()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,23 +14,11 @@ from app.store.transaction import Tx
 from tests.integration.leasing.kit import open_room
 from tests.support.between import wire
 from tests.support.filled import chat
-from tests.support.kinds import stores_on
-from tests.support.postgres import Server, server
+from tests.support.postgres import Server
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("on_server")]
 LARGEST = 64 << 20  # --max-body
 SILENCE_S, LINK, ARRIVES_S = 1, 2_000_000, 3  # a text that takes three times as long as a transaction may be silent
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(autouse=True)
-def on_server() -> Iterator[Server]:
-    with stores_on("postgresql"):
-        yield server()
 
 
 def noise(count: int) -> str:
