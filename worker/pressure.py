@@ -37,6 +37,7 @@ class Pressure:
     _pause_s: float = 0.0  # the last one; 0 after an answer
     _quiet_s: float = QUIET_S
     _full_since_s: float | None = None
+    _full_s: float = 0.0  # when it was seen full the last time
     _added_s: float = 0.0
     _worked_before: int = 1  # the refusals since the last answer
     _most_open: int = 0  # while answers came, since the last trouble
@@ -53,13 +54,17 @@ class Pressure:
         """How many more requests may be opened now, `busy` being open. A limit that stayed full grows here."""
         if self.ill or now_s < self.closed_until_s:
             return 0
-        if busy < self.limit:
-            self._full_since_s = None
-        elif self._full_since_s is None:
-            self._full_since_s = now_s
-        elif now_s - self._full_since_s >= self._quiet_s:
-            self._grow(now_s)
+        if busy >= self.limit:
+            self._is_full(now_s)
         return max(0, self.limit - busy)
+
+    def _is_full(self, now_s: float) -> None:
+        """Room that an answer leaves is full again with the next claim, which is no time without use."""
+        if self._full_since_s is None or now_s - self._full_s > QUIET_S:
+            self._full_since_s = now_s
+        self._full_s = now_s
+        if now_s - self._full_since_s >= self._quiet_s:
+            self._grow(now_s)
 
     def answered(self, now_s: float, others_open: int) -> None:
         """A good answer came, while so many other requests were open."""

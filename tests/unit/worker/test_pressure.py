@@ -24,6 +24,29 @@ def test_a_run_starts_with_thirty_two_and_doubles_each_second_in_which_all_were_
     assert [limits[second * 10] for second in range(6)] == [32, 64, 100, 100, 100, 100]
 
 
+def test_answers_that_make_room_all_the_time_do_not_hold_the_doubling_up() -> None:
+    """With many open one ends each moment: were that a limit that is not full, it would grow with the answers alone."""
+    pressure = Pressure.open(1000)
+    limits = []
+    for tenth in range(41):
+        now_s = tenth / 10
+        pressure.answered(now_s, pressure.limit - 1)
+        pressure.room(pressure.limit - 2, now_s)  # its place and the one that it added are free
+        pressure.room(pressure.limit, now_s)  # and taken by the next claim
+        limits.append(pressure.limit)
+    assert [limits[second * 10] for second in range(5)] == [33, 86, 192, 404, 828]
+
+
+def test_a_limit_that_was_full_long_ago_has_to_be_full_for_a_second_again() -> None:
+    pressure = Pressure.open(100)
+    pressure.room(32, 0.0)
+    pressure.room(3, 1.0)
+    pressure.room(32, 600.0)
+    assert pressure.limit == 32
+    pressure.room(32, 601.0)
+    assert pressure.limit == 64
+
+
 def test_room_that_nobody_uses_does_not_grow() -> None:
     pressure = Pressure.open(100)
     for second in range(60):
