@@ -1,7 +1,7 @@
 """Stores of any size, made by raw inserts in a minute and kept: through the product three million rows take five.
 
-Two datasets: `held`, whose jobs come first by rank, and `main`, a third of whose jobs are done. Rows are what an import
-and a worker would have written, but for the bodies, of which the newest thousand are there.
+Three datasets: `held`, whose jobs come first by rank, `main`, a third of whose jobs are done, and `answered`, with all
+that a worker stores of an answer. Rows are what an import and a worker would have written; those of `main` have no body.
 """
 
 import hashlib
@@ -14,18 +14,19 @@ from benchmarks.library import sqlite3
 from benchmarks.measuring import ROOT
 
 CACHE = ROOT / "build" / "bench"
-ANSWERED = 1000
+_JOBS_FOR_EACH_ANSWER = 150  # 20,000 answers in three millions, half a minute of an export
+_SIZE = 16_384  # bytes of a body
 _NUMBERS = "WITH RECURSIVE number(n) AS (VALUES(1) UNION ALL SELECT n + 1 FROM number WHERE n < :jobs) "
 
 
 def large_store(jobs: int, held: int) -> Path:
     """A store with so many jobs, `held` of them in a dataset that comes first. The same file each time: keep it so."""
-    path = CACHE / f"{jobs}-{held}-{schema()}.db"
+    path = CACHE / f"large-{jobs}-{held}-{schema()}.db"
     if not path.exists():
         part = path.with_suffix(".part")
         for old in CACHE.glob(f"{part.name}*"):
             old.unlink()
-        cycle.run(cycle.fill, part, ANSWERED, 512)
+        cycle.run(cycle.fill, part, jobs // _JOBS_FOR_EACH_ANSWER, _SIZE)
         _grow(part, jobs, held)
         part.rename(path)
     return path
@@ -55,14 +56,11 @@ def _grow(path: Path, jobs: int, held: int) -> None:
     ).fetchall()
     for kind, name, _ in put_aside:
         connection.execute(f"DROP {kind} {name}")
-    connection.execute("UPDATE dataset SET name = 'main', rank = 1")
-    main = connection.execute("SELECT id FROM dataset").fetchone()[0]
-    in_main = jobs - held - ANSWERED
-    _add(connection, main, in_main, done=in_main // 3, after=ANSWERED)
+    connection.execute("UPDATE dataset SET name = 'answered', rank = 2")
+    in_main = jobs - held - jobs // _JOBS_FOR_EACH_ANSWER
+    _add(connection, _dataset(connection, "main", 1), in_main, done=in_main // 3)
     if held:
-        first = {"name": "held", "rank": 0, "created_ms": 0}
-        connection.execute("INSERT INTO dataset (name, rank, created_ms) VALUES (:name, :rank, :created_ms)", first)
-        _add(connection, main + 1, held, done=0, after=0)
+        _add(connection, _dataset(connection, "held", 0), held, done=0)
     connection.execute("DELETE FROM counter")
     connection.execute(
         "INSERT INTO counter SELECT dataset_id, 'state:' || state, count(*) FROM job GROUP BY 1, 2 UNION ALL"
@@ -74,22 +72,29 @@ def _grow(path: Path, jobs: int, held: int) -> None:
     connection.close()
 
 
-def _add(connection: Any, dataset: int, jobs: int, *, done: int, after: int) -> None:
-    """Samples and jobs of one dataset, the first ones done; the ids go on after those that are there."""
+def _dataset(connection: Any, name: str, rank: int) -> int:
+    """The number of a new dataset."""
+    row = {"name": name, "rank": rank, "created_ms": 0}
+    added = connection.execute("INSERT INTO dataset (name, rank, created_ms) VALUES (:name, :rank, :created_ms)", row)
+    return int(added.lastrowid)
+
+
+def _add(connection: Any, dataset: int, jobs: int, *, done: int) -> None:
+    """Samples and jobs of one dataset, the first ones done."""
     last = connection.execute("SELECT coalesce(max(id), 0) FROM sample").fetchone()[0]
-    values = {"jobs": jobs, "dataset": dataset, "last": last, "after": after, "done": done}
+    values = {"jobs": jobs, "dataset": dataset, "last": last, "done": done}
     values["messages"] = data.messages(1, 40)
     connection.execute(
         _NUMBERS + "INSERT INTO sample (id, dataset_id, sample_id, base_id, content_sha256, messages, source_row)"
-        " SELECT :last + n, :dataset, 'row-' || (:after + n), 'row-' || (:after + n), printf('%064x', n), :messages,"
-        " :after + n FROM number",
+        " SELECT :last + n, :dataset, 'row-' || n, 'row-' || n, printf('%064x', n), :messages, n"
+        " FROM number",
         values,
     )
     last_job = connection.execute("SELECT coalesce(max(id), 0) FROM job").fetchone()[0]
     connection.execute(
         _NUMBERS + "INSERT INTO job (id, dataset_id, sample_ref, sample_id, ordinal, state, attempt, leased_ms,"
         " finished_ms, verdict, expected, finish_reason, found, reasoning_chars, content_chars, completion_tokens,"
-        " latency_ms, preview) SELECT :last_job + n, :dataset, :last + n, 'row-' || (:after + n), :after + n,"
+        " latency_ms, preview) SELECT :last_job + n, :dataset, :last + n, 'row-' || n, n,"
         " iif(n <= :done, 'done', 'ready'), n <= :done, iif(n <= :done, 1770000000000 + n, NULL),"
         " iif(n <= :done, 1770000001500 + n, NULL), iif(n <= :done, 'split_from_content', NULL),"
         " iif(n <= :done, 1, NULL), iif(n <= :done, 'stop', NULL), iif(n <= :done, 'tag', NULL),"

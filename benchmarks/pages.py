@@ -82,8 +82,8 @@ def measure(jobs: int, tabs: int, seconds: float, folder: Path | None = None) ->
             wait_for(lambda: simulator.stats()["answers"] > SLOTS, "answers come")
             time.sleep(WARM_S)
             before = _rate(simulator, seconds * ALONE)
-            spread, spent_s = _tabs(tabs), cpu_s_of(shown.process.pid)
-            with _each(spread, lambda tab, over: _keep_open(tab, shown, over)):
+            spent_s = cpu_s_of(shown.process.pid)
+            with open_tabs(shown, tabs) as spread:
                 beside = _rate(simulator, seconds)
             spent_s = cpu_s_of(shown.process.pid) - spent_s
             after = _rate(simulator, seconds * ALONE)
@@ -111,6 +111,14 @@ def _filled(folder: Path, jobs: int) -> Product:
         file.unlink()
         print(f"{jobs:,} jobs imported in {time.monotonic() - begun:.0f} s, {product.db.stat().st_size >> 20:,} MiB")
     return product
+
+
+@contextmanager
+def open_tabs(shown: Dashboard, count: int) -> Iterator[list[Tab]]:
+    """So many tabs of the pages of a dataset `data`, until the block ends."""
+    tabs = _tabs(count)
+    with _each(tabs, lambda tab, over: _keep_open(tab, shown, over)):
+        yield tabs
 
 
 def _tabs(count: int) -> list[Tab]:

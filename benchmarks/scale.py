@@ -10,7 +10,7 @@ class Scale:
     rounds: int
     cycle_jobs: int  # C, I
     queue_jobs: int  # C2
-    large_store: int  # D, E: jobs of the large store
+    large_store: int  # B, D, E, S: jobs of the large store
     held: int  # D: of them, in a dataset that is held
     claims: int  # D: of each kind
     prompts: int  # F
