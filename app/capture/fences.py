@@ -42,19 +42,19 @@ class Fences:
         self._nearest: dict[tuple[str, int], int] = {}
 
     def _read_lines(self) -> None:
-        numbers: dict[_Kind, int] = {}
+        numbers: dict[tuple[str, str | None], int] = {}
         for found in _FENCE.finditer(self._text):
             at = found.start()
             indent = self._indent(at)
-            if indent < 0:
-                continue
-            kind = _Kind(self._text[at], found.end() - at, found["bare"] is not None)
-            self._starts.append(at - indent)
-            self._lines.append(numbers.setdefault(kind, len(numbers)))
-        self._kinds = list(numbers)
+            if indent >= 0:
+                self._starts.append(at - indent)
+                self._lines.append(numbers.setdefault(found.group(0, "bare"), len(numbers)))
+        self._kinds = [_Kind(fence[0], len(fence), bare is not None) for fence, bare in numbers]
 
     def _indent(self, at: int) -> int:
         """How many blanks stand between that place and the start of its line; -1 where it is anything else."""
+        if at == 0 or self._text[at - 1] == "\n":
+            return 0
         start = self._text.rfind("\n", max(at - _INDENT - 1, 0), at) + 1
         if start == 0 and at > _INDENT:
             return -1
