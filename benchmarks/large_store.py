@@ -1,7 +1,7 @@
 """Stores of any size, made by raw inserts in a minute and kept: through the product three million rows take five.
 
 Three datasets: `held`, whose jobs come first by rank, `main`, a third of whose jobs are done, and `answered`, with all
-that a worker stores of an answer. Rows are what an import and a worker would have written; those of `main` have no body.
+that a worker stores of an answer. Rows are what an import and a worker would have written; those of `main` lack bodies.
 """
 
 import hashlib
@@ -14,7 +14,8 @@ from benchmarks.library import sqlite3
 from benchmarks.measuring import ROOT
 
 CACHE = ROOT / "build" / "bench"
-_JOBS_FOR_EACH_ANSWER = 150  # 20,000 answers in three millions, half a minute of an export
+_FEWEST_ANSWERS = 1000  # in a small store too: the progress page looks at the latest 200
+_JOBS_FOR_EACH_ANSWER = 150  # 20,000 in three millions
 _SIZE = 16_384  # bytes of a body
 _NUMBERS = "WITH RECURSIVE number(n) AS (VALUES(1) UNION ALL SELECT n + 1 FROM number WHERE n < :jobs) "
 
@@ -26,10 +27,14 @@ def large_store(jobs: int, held: int) -> Path:
         part = path.with_suffix(".part")
         for old in CACHE.glob(f"{part.name}*"):
             old.unlink()
-        cycle.run(cycle.fill, part, jobs // _JOBS_FOR_EACH_ANSWER, _SIZE)
+        cycle.run(cycle.fill, part, _answers(jobs), _SIZE)
         _grow(part, jobs, held)
         part.rename(path)
     return path
+
+
+def _answers(jobs: int) -> int:
+    return max(_FEWEST_ANSWERS, jobs // _JOBS_FOR_EACH_ANSWER)
 
 
 @cache
@@ -57,7 +62,7 @@ def _grow(path: Path, jobs: int, held: int) -> None:
     for kind, name, _ in put_aside:
         connection.execute(f"DROP {kind} {name}")
     connection.execute("UPDATE dataset SET name = 'answered', rank = 2")
-    in_main = jobs - held - jobs // _JOBS_FOR_EACH_ANSWER
+    in_main = jobs - held - _answers(jobs)
     _add(connection, _dataset(connection, "main", 1), in_main, done=in_main // 3)
     if held:
         _add(connection, _dataset(connection, "held", 0), held, done=0)

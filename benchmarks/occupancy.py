@@ -2,7 +2,8 @@
 
 Counted from the moment when all slots are busy for the first time until only as many jobs are left as there are
 slots. Within that time the worker is replaced once as docs/how-to/run-as-a-service.md says: its successor is started,
-and when that has its requests open, the first one is told to drain. The worker has as many requests open as the server has slots, so nothing waits at the server to hide a gap.
+and when that has its requests open, the first one is told to drain. The worker has as many requests open as the server
+has slots, so nothing waits at the server to hide a gap.
 
 The same then in a store of three million jobs, beside exports, one after the other, and open tabs of the dashboard.
 """

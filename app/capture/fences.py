@@ -48,7 +48,7 @@ class Fences:
             indent = self._indent(at)
             if indent >= 0:
                 self._starts.append(at - indent)
-                self._lines.append(numbers.setdefault(found.group(0, "bare"), len(numbers)))
+                self._lines.append(numbers.setdefault((found.group(), found["bare"]), len(numbers)))
         self._kinds = [_Kind(fence[0], len(fence), bare is not None) for fence, bare in numbers]
 
     def _indent(self, at: int) -> int:

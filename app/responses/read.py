@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from app.capture import PARSER_VERSION, Reading, Usage
@@ -25,7 +25,7 @@ from app.store.transaction import Tx
 PREVIEW_CHARS = 100
 FINISH_CHARS = 100  # of a finish reason, which indexes hold: a row of one takes 2,700 bytes on PostgreSQL
 MOST_TOKENS = 2**40  # more is no count, and three million of them still add up in the 63 bits of a counter
-_USAGE = tuple(field.name for field in fields(Usage))
+_USAGE = tuple(one.name for one in fields(Usage))
 Facts = dict[str, Any]  # a row, by the names of its columns
 _ODD = re.compile("[\x00\ud800-\udfff]")
 
@@ -42,6 +42,10 @@ class Judged:
     failure: Failure | None = None  # of a malformed reading only
     endpoint: EndpointId | None = None  # which server sent it; None: imported, and in nobody's window
     turn: TurnAnswer | None = None  # of a readable answer in a conversation
+    facts: Facts = field(init=False, repr=False, compare=False)  # made here, so that no one waits for the lock for it
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "facts", reading_facts(self.reading))
 
 
 @beside_others
@@ -54,7 +58,7 @@ async def settle(tx: Tx, judged: Sequence[Judged]) -> list[bool]:
         return [False] * len(judged)
     await claim_version(tx)
     seq = await tx.seq()
-    rows = {one.response: reading_row(one.response, seq, one.reading) for one in new}
+    rows = {one.response: {"response_id": one.response, "seq": seq, **one.facts} for one in new}
     await tx.many(statements.add_reading(), list(rows.values()))
     await tx.many(
         statements.add_token_ids(),
@@ -115,11 +119,14 @@ def _job_facts(one: Judged, of: Facts) -> tuple[int | str | None, ...]:
 
 def reading_row(response: ResponseId, seq: int, reading: Reading) -> Facts:
     """A reading as it is stored."""
+    return {"response_id": response, "seq": seq, **reading_facts(reading)}
+
+
+def reading_facts(reading: Reading) -> Facts:
+    """All columns of a stored reading that it decides itself."""
     text_form, (reasoning, content) = encode_texts(reading.reasoning, reading.content)
     several = [_choice(choice) for choice in reading.choices] if len(reading.choices) > 1 else None
     return {
-        "response_id": response,
-        "seq": seq,
         "parser_version": PARSER_VERSION,
         "verdict": reading.verdict.value,  # a plain text: SQLite's driver asks every other type for an adapter
         "flags": json.dumps(sorted(reading.flags)) if reading.flags else "[]",
