@@ -1,5 +1,7 @@
 """`python -m benchmarks`: every experiment and one table; `--quick C D`: two of them, at sizes of seconds.
 
+Those of a store on a PostgreSQL server are run where they are named: `python -m benchmarks PG1 PG2`.
+
 `python -m benchmarks parser` and `pages --jobs 3000000` print more about these two than the table has room for.
 """
 
@@ -29,7 +31,8 @@ def main(argv: Sequence[str]) -> int:
         said.error(f"no experiment {', '.join(sorted(unknown))}; there are {', '.join(experiments.NAMES)}")
     chosen.json.parent.mkdir(parents=True, exist_ok=True)
     figures, begun = [], time.monotonic()
-    for found in measure(chosen.experiments or list(experiments.NAMES), quick=chosen.quick):
+    usual = [name for name in experiments.NAMES if name not in experiments.BY_NAME_ALONE]
+    for found in measure(chosen.experiments or usual, quick=chosen.quick):
         figures += found
         write_json(figures, chosen.json, quick=chosen.quick)  # after each: one that breaks takes no other along
     print(table(figures))

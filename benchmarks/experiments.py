@@ -27,6 +27,7 @@ NAMES = {
     "PG1": "server_claims",
     "PG2": "server_completions",
 }
+BY_NAME_ALONE = ("PG1", "PG2")  # these need PostgreSQL, and six minutes
 
 
 def measure_of(name: str) -> Callable[[Scale, Path], list[Figure]]:
