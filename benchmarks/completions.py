@@ -1,7 +1,7 @@
 """I. What a completed row writes to the WAL beyond its body and its texts, and how long a batch holds the write lock.
 
-The hold is that of the longer of the two transactions of a batch of 64 (bodies, then readings), with the connection's
-way to its BEGIN and back from its COMMIT, and without fsync: how long that takes is the disk's figure.
+The hold is that of the longer of the two transactions of a batch of 64 (bodies, then readings), in the thread in which
+all of it happens from BEGIN to COMMIT, and without fsync: how long that takes is the disk's figure.
 """
 
 import statistics
@@ -65,12 +65,12 @@ def _text(sql: str) -> Any:
 def _watch(writer: Any) -> list[float]:
     """Seconds of each transaction from now on."""
     holds: list[float] = []
-    transaction = writer._transaction
+    transact = writer._transact
 
-    async def timed(group: Sequence[Any]) -> None:
+    def timed(group: Sequence[Any]) -> None:
         begun = time.perf_counter()
-        await transaction(group)
+        transact(group)
         holds.append(time.perf_counter() - begun)
 
-    writer._transaction = timed
+    writer._transact = timed
     return holds
