@@ -28,6 +28,12 @@ def table(document: str) -> dict[str, list[str]]:
     return {row[0].strip("`"): row[1:] for row in rows}
 
 
+def test_every_decision_stands_in_the_list_in_the_order_of_their_numbers() -> None:
+    pages = sorted(page.name for page in (ROOT / "docs/decisions").glob("[0-9]*.md"))
+    listed = [cell for cell in table("docs/decisions/README.md") if cell.startswith("[")]
+    assert listed == [f"[{page[:4]}]({page})" for page in pages]
+
+
 @pytest.mark.parametrize("cause", list(RULES))
 def test_every_cause_stands_with_its_move(cause: Cause) -> None:
     _, move, counted = table("docs/reference/errors.md")[cause]
