@@ -75,7 +75,7 @@ class Feeder:
     async def _claim(self, server: Server, room: int) -> list[Lease]:
         """Jobs that may kill a server come first, one at a time, where nothing else is asked.
 
-        None while nothing can be committed.
+        None of them while nothing can be committed.
         """
         hold_s = self.tools.spooling.hold_s
         try:
@@ -108,7 +108,7 @@ class Feeder:
             return
         prompts = await patiently(lambda: prompts_of(self.tools.store, leases), self.tools.ending)
         for lease in leases:
-            if prompts is None or prompts[lease.job].held or self.tools.ending.draining or not server.is_well():
+            if prompts is None or prompts[lease.job].held or self.tools.ending.draining or not _has_room(server):
                 await self.tools.spooling.persist(release, lease)
                 continue
             self.tools.pool.take(server, alone=lease.alone)
@@ -165,6 +165,11 @@ class Feeder:
     async def _left(self) -> Remaining | None:
         """What is left to do; None where the run is ending and the store cannot say it."""
         return await patiently(lambda: remaining(self.tools.store, self.wanted), self.tools.ending)
+
+
+def _has_room(server: Server) -> bool:
+    """Whether it may still be asked: while its jobs were claimed it may have closed or become ill."""
+    return server.room(time.monotonic()) > 0
 
 
 def exit_of(left: Remaining) -> Exit:

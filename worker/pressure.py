@@ -37,7 +37,7 @@ class Pressure:
     _pause_s: float = 0.0  # the last one; 0 after an answer
     _quiet_s: float = QUIET_S
     _full_since_s: float | None = None
-    _full_s: float = 0.0  # when it was seen full the last time
+    _room_since_s: float | None = None  # nobody has taken what is left of it
     _added_s: float = 0.0
     _worked_before: int = 1  # the refusals since the last answer
     _most_open: int = 0  # while answers came, since the last trouble
@@ -56,14 +56,17 @@ class Pressure:
             return 0
         if busy >= self.limit:
             self._is_full(now_s)
+        elif self._room_since_s is None:
+            self._room_since_s = now_s
         return max(0, self.limit - busy)
 
     def _is_full(self, now_s: float) -> None:
         """Room that an answer leaves is full again with the next claim, which is no time without use."""
-        if self._full_since_s is None or now_s - self._full_s > QUIET_S:
+        unused = self._room_since_s is not None and now_s - self._room_since_s > QUIET_S
+        self._room_since_s = None
+        if self._full_since_s is None or unused:
             self._full_since_s = now_s
-        self._full_s = now_s
-        if now_s - self._full_since_s >= self._quiet_s:
+        elif now_s - self._full_since_s >= self._quiet_s:
             self._grow(now_s)
 
     def answered(self, now_s: float, others_open: int) -> None:
@@ -113,7 +116,7 @@ class Pressure:
         self.look_at_s = now_s + self._next_pause(LONGEST_PAUSE_S)
 
     def looked_well(self) -> None:
-        """A look went well: one job may be asked, then two, as long as they are answered.
+        """A look went well: one job may be asked, then two, four ... as long as none of them fails.
 
         Where a question was answered, more failures than before must come in a row until it is ill again, since now
         the jobs are suspects too.
@@ -141,7 +144,7 @@ class Pressure:
             self.worked = max(1, min(self.ceiling, self._most_open))
         self.limit = max(1, min(self.limit, limit))
         self._most_open = self._good = 0
-        self._full_since_s = None
+        self._full_since_s = self._room_since_s = None
 
     def _be_patient(self, took_s: float) -> None:
         """What takes a minute to fail may not be taken for working after a second."""

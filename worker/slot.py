@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -19,8 +20,8 @@ from app.model.verdicts import Verdict
 from app.responses.keep import PackedReply
 from app.responses.read import Judged
 from app.responses.turns import end_here
-from app.responses.unread import UNREADABLE, StoredBody, prompt_text
-from app.store.codec import Packed, pack
+from app.responses.unread import StoredBody, prompt_text
+from app.store.codec import pack
 from app.store.store import Store
 from worker import backoff
 from worker.asking import Question, question
@@ -38,6 +39,7 @@ from worker.turns import next_turn, state_after, turn_asked, turn_stored
 _TELLING = 4  # characters of a key that could not as well be a word's
 LARGE = 64 * 1024  # bytes from which compressing and reading leave the event loop's thread
 MayAsk = Callable[[], bool]
+Result = TypeVar("Result")
 
 
 def _always() -> bool:
@@ -58,41 +60,58 @@ class Tools:
     memory: Memory = field(default_factory=Memory)
 
 
+@dataclass(slots=True)
+class Place:
+    """What a job has at its server until it leaves, once: with its answer, or when a failure was heeded."""
+
+    server: Server
+    pool: Pool
+    left: bool = False
+
+    def leave(self) -> None:
+        """Let somebody else be asked."""
+        if not self.left:
+            self.left = True
+            self.pool.give_back(self.server)
+
+
 async def run_one(lease: Lease, prompt: Prompt, server: Server, tools: Tools, may_ask: MayAsk = _always) -> None:
     """One job from lease to settled, a conversation turn by turn. Each body is stored before anything judges it."""
     state: JobState | None = None
+    place = Place(server, tools.pool)
     try:
         if prompt.conversation is None:
             with tools.memory.body() as memory:
-                state = await _ask_and_settle(lease, prompt, server, tools, memory)
+                state = await _ask_and_settle(lease, prompt, place, tools, memory)
         else:
-            state = await _converse(lease, prompt, server, tools, may_ask)
+            state = await _converse(lease, prompt, place, tools, may_ask)
     finally:
+        place.leave()
         tools.quota.ended(state)
 
 
-async def _converse(lease: Lease, prompt: Prompt, server: Server, tools: Tools, may_ask: MayAsk) -> JobState | None:
+async def _converse(lease: Lease, prompt: Prompt, place: Place, tools: Tools, may_ask: MayAsk) -> JobState | None:
     """A conversation, as far as this worker may ask. Its place at the server is kept between turns."""
     asking: tuple[Lease, Prompt] | None = (lease, prompt)
     state: JobState | None = None
-    try:
-        while asking is not None:
-            lease, prompt = asking
-            if prompt.conversation is not None and prompt.conversation.prompt() is None:
-                return await tools.spooling.persist(end_here, lease)
-            with tools.memory.body() as memory:
-                state = await _ask_and_settle(lease, prompt, server, tools, memory)
-            if state is not JobState.LEASED:
-                return state
-            asking = await next_turn(
-                lease, tools.store, tools.spooling, lambda: may_ask() and not tools.ending.draining and server.is_well()
-            )
-    finally:
-        tools.pool.give_back(server)
+
+    def may_go_on() -> bool:
+        return may_ask() and not tools.ending.draining and place.server.is_well()
+
+    while asking is not None:
+        lease, prompt = asking
+        if prompt.conversation is not None and prompt.conversation.prompt() is None:
+            return await tools.spooling.persist(end_here, lease)
+        with tools.memory.body() as memory:
+            state = await _ask_and_settle(lease, prompt, place, tools, memory)
+        if state is not JobState.LEASED:
+            return state
+        asking = await next_turn(lease, tools.store, tools.spooling, may_go_on)
     return None
 
 
-async def _ask_and_settle(lease: Lease, prompt: Prompt, server: Server, tools: Tools, memory: Body) -> JobState | None:
+async def _ask_and_settle(lease: Lease, prompt: Prompt, place: Place, tools: Tools, memory: Body) -> JobState | None:
+    server = place.server
     asked = question(prompt, server.default_model, server.dialect)
     asked_s = time.monotonic()
     try:
@@ -100,41 +119,43 @@ async def _ask_and_settle(lease: Lease, prompt: Prompt, server: Server, tools: T
     except AskFailed as error:
         died = error.cause is Cause.CUT and await server.died(lease.job)
         failure = _failure_without_body(lease, server, error, tools, died=died)
-        return await _settle_failure(tools, server, failure, error.retry_after_s, time.monotonic() - asked_s)
+        return await _settle_failure(tools, place, failure, error.retry_after_s, time.monotonic() - asked_s)
     except anyio.get_cancelled_exc_class():
         with anyio.CancelScope(shield=True):
             await tools.spooling.persist(release, lease)
         raise
-    finally:
-        if prompt.conversation is None:
-            tools.pool.give_back(server)
+    if answer.status == 200 and prompt.conversation is None:  # a refusal may close the server: first that is heeded
+        place.leave()
     state: JobState | None = None
     with anyio.CancelScope(shield=True):  # the answer is paid for: a shutdown may not lose it
-        state = await _record(lease, prompt, asked, answer, server, tools)
+        state = await _record(lease, prompt, asked, answer, place, tools)
     return state  # noqa: RET504 - a scope may swallow, and a return within it would hide that
 
 
 async def _record(
-    lease: Lease, prompt: Prompt, asked: Question, answer: Answer, server: Server, tools: Tools
+    lease: Lease, prompt: Prompt, asked: Question, answer: Answer, place: Place, tools: Tools
 ) -> JobState | None:
+    server = place.server
     body, scrubbed = scrub_refusal(answer, tools.api_key)
     reply = _reply(lease, asked, answer, server, body, scrubbed)
     if prompt.conversation is not None:
         reply = replace(reply, turn=prompt.conversation.turn)
-    response = await tools.spooling.keep(PackedReply(reply, await _pack(body)), prompt)
+    response = await tools.spooling.keep(PackedReply(reply, await _beside(body, lambda: pack(body))), prompt)
     if response is None:
         return None
     about = Asked(None if asked.expected else False, asked.profile, prompt_text(prompt.messages), asked.form)
-    reading = await _read(answer.status, body, about)
+    reading = await _beside(body, lambda: read_body(answer.status, body, about))
     latency_ms = answer.received_ms - answer.requested_ms
     failure = None
     if reading.verdict is Verdict.MALFORMED:
         failure = _failure_of_body(lease, server, answer.status, reading, body, answer.retry_after_s)
-        _heed(tools, server, failure, answer.retry_after_s, latency_ms / 1000)
+        _heed(tools, place, failure, answer.retry_after_s, latency_ms / 1000)
     else:
         server.answered(lease.job)
     turn = turn_asked(response, lease, prompt, asked, body, reading, tools.store.now_ms())
-    judged = Judged(response, lease, reading, asked.expected, latency_ms, failure, server.number, turn)
+    judged = await _beside(
+        body, lambda: Judged(response, lease, reading, asked.expected, latency_ms, failure, server.number, turn)
+    )
     accepted = await tools.spooling.settle(judged)
     if failure is not None:
         _report(tools, server, failure)
@@ -146,7 +167,7 @@ async def _record(
 
 async def settle_stored(stored: StoredBody, tools: Tools) -> None:
     """Read and settle a body that a dead worker, or this one at its last end, had stored and not read."""
-    reading = UNREADABLE if stored.fault else await _read(stored.http_status, stored.body, stored.asked)
+    reading = await _beside(stored.body, stored.read)
     failure = None
     if stored.fault is not None:
         tools.log.warning("body_unreadable", response=stored.response, reason=stored.fault)
@@ -154,22 +175,17 @@ async def settle_stored(stored: StoredBody, tools: Tools) -> None:
         status = 200 if stored.http_status is None else stored.http_status
         words = words_of(reading, status, stored.body) if stored.fault is None else stored.fault
         failure = _failure(stored.lease, _cause_of(status, reading), words, well=False, status=status)
-    judged = Judged(
+    about = (
         stored.response, stored.lease, reading, stored.asked.expected, stored.latency_ms, failure,
         None if stored.fault is not None else stored.endpoint,  # the server is not to blame
         turn_stored(stored, reading),
     )  # fmt: skip
-    await tools.spooling.settle(judged)
+    await tools.spooling.settle(await _beside(stored.body, lambda: Judged(*about)))
 
 
-async def _pack(body: bytes) -> Packed:
-    return pack(body) if len(body) < LARGE else await anyio.to_thread.run_sync(pack, body)
-
-
-async def _read(status: int | None, body: bytes, asked: Asked) -> Reading:
-    if len(body) < LARGE:
-        return read_body(status, body, asked)
-    return await anyio.to_thread.run_sync(read_body, status, body, asked)
+async def _beside(body: bytes, work: Callable[[], Result]) -> Result:
+    """What is made of a body; of a large one not in the event loop's thread."""
+    return work() if len(body) < LARGE else await anyio.to_thread.run_sync(work)
 
 
 def scrub_refusal(answer: Answer, api_key: str | None) -> tuple[bytes, bool]:
@@ -291,19 +307,20 @@ def _failure(
 
 
 async def _settle_failure(
-    tools: Tools, server: Server, failure: Failure, retry_after_s: float | None, took_s: float
+    tools: Tools, place: Place, failure: Failure, retry_after_s: float | None, took_s: float
 ) -> JobState | None:
-    _heed(tools, server, failure, retry_after_s, took_s)
+    _heed(tools, place, failure, retry_after_s, took_s)
     state: JobState | None = None
     with anyio.CancelScope(shield=True):
         state = await tools.spooling.persist(fail, failure)
-    _report(tools, server, failure)
+    _report(tools, place.server, failure)
     return state
 
 
-def _heed(tools: Tools, server: Server, failure: Failure, retry_after_s: float | None, took_s: float) -> None:
-    """What a failure means for the endpoint."""
-    rule, now_s = backoff.RULES[failure.cause], time.monotonic()
+def _heed(tools: Tools, place: Place, failure: Failure, retry_after_s: float | None, took_s: float) -> None:
+    """What a failure means for the endpoint. The job is done there."""
+    place.leave()
+    server, rule, now_s = place.server, backoff.RULES[failure.cause], time.monotonic()
     url = server.endpoint.base_url
     if rule.holds_endpoint or failure.died:
         if tools.pool.hold(server, f"a request ended with {failure.cause}", wants_answer=False):

@@ -73,6 +73,7 @@ class Watcher:
                 self.log.info("endpoint_up", endpoint=self.server.endpoint.base_url, model=self.server.default_model)
                 self.pool.wake()
                 return
+            self.server.well = False  # it may have been until this worker had to register again
             self.server.trouble = self.log.scrub(reason)
             if reason != told:
                 self.log.warning("endpoint_not_ready", endpoint=self.server.endpoint.base_url, reason=reason)

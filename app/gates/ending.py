@@ -11,12 +11,15 @@ from app.store.transaction import Tx
 
 
 async def judge_unfinished(tx: Tx, wanted: Sequence[frozenset[str] | None]) -> list[int]:
-    """Hold the datasets (of those names; None: all) that ended with too little captured; how many for each request."""
+    """Hold the datasets (of those names; None: all) that ended with too little captured; how many for each request.
+
+    One that a person paused has not ended: its other jobs may be asked yet.
+    """
     return [await _judge(tx, names) for names in wanted]
 
 
 async def _judge(tx: Tx, names: frozenset[str] | None) -> int:
-    rows = [row for row in await tx.rows(statements.all_windows()) if names is None or row.name in names]
+    rows = [row for row in await tx.rows(statements.ended_windows()) if names is None or row.name in names]
     found = []
     for dataset, of_one in groupby(rows, key=lambda row: int(row.dataset)):
         windows = list(of_one)

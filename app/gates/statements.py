@@ -13,6 +13,7 @@ from sqlalchemy import (
     bindparam,
     case,
     delete,
+    exists,
     null,
     or_,
     select,
@@ -24,7 +25,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from app.store.batch import batch_rows
 from app.store.beside import on_servers, only_one_at
-from app.store.tables import ALARM, DATASET, ENDPOINT, GATE_WINDOW
+from app.store.tables import ALARM, COUNTER, DATASET, ENDPOINT, GATE_WINDOW
 
 _FACTS = ("gate", "first", "recent", "answers", "lost")
 _KINDS: Any = bindparam("kinds", expanding=True)
@@ -71,13 +72,15 @@ def keep_windows() -> Insert:
 
 
 @cache
-def all_windows() -> Select[Any]:
-    """Every window, with what it is judged by."""
+def ended_windows() -> Select[Any]:
+    """Every window of a dataset without an open job, with what it is judged by."""
+    of_open = COUNTER.c.metric.in_(["state:ready", "state:waiting", "state:leased"])
     return (
         select(DATASET.c.id.label("dataset"), DATASET.c.name, DATASET.c.config)
         .add_columns(*(GATE_WINDOW.c[fact] for fact in _FACTS))
         .select_from(GATE_WINDOW)
         .join(DATASET, DATASET.c.id == GATE_WINDOW.c.dataset_id)
+        .where(~exists().where(COUNTER.c.dataset_id == DATASET.c.id, of_open, COUNTER.c.n > 0))
         .order_by(GATE_WINDOW.c.dataset_id, GATE_WINDOW.c.endpoint_id)
     )
 

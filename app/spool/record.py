@@ -144,6 +144,8 @@ def _lease(facts: dict[str, Any]) -> Lease:
         DatasetId(facts["dataset"]),
         facts["tries"],
         facts["deadline_ms"],
+        facts.get("deaths", 0),  # an older version may have left the file
+        facts.get("leased_ms"),
     )
 
 

@@ -260,6 +260,18 @@ def test_the_end_of_a_run_holds_a_small_dataset_that_is_all_lost(tmp_path: Path)
     watching(tmp_path, work)
 
 
+def test_a_dataset_that_has_jobs_to_ask_is_not_judged_at_the_end_of_a_run(tmp_path: Path) -> None:
+    """Else `--until-empty` would hold, as lost, what a person paused after its first answer."""
+
+    async def work(room: Filled) -> None:
+        await room.dataset("paused", 2)
+        await answer_all(room, "paused", [MISSING])
+        assert await room.store.write(judge_unfinished, None) == 0
+        assert await held(room) == set()
+
+    watching(tmp_path, work)
+
+
 def test_each_server_has_a_gate_of_its_own(tmp_path: Path) -> None:
     """One of eight servers without its parser would be hidden in a common rate."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from tests.support.filled import Filled, chat, filled
 from tests.support.product import Product
 from tests.support.simulator import Simulator
 from worker.log import Log
+from worker.pressure import FIRST_PAUSE_S
 from worker.replaying import read_stored
 from worker.supervisor import WorkerSettings, run_worker
 from worker.watcher import Limits
@@ -194,12 +196,13 @@ def test_a_model_that_nobody_serves_ends_the_run_when_the_rest_is_done(product: 
 Answering = Callable[[bytes], tuple[bytes, bytes]]  # from the head of a request to status line and body
 
 
-async def against(answering: Answering, work: Callable[[str], Awaitable[Exit]]) -> Exit:
+async def against(answering: Answering, work: Callable[[str], Awaitable[Exit]], latency_s: float = 0.0) -> Exit:
     """Work with a server that says what no simulator says."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
         status, body = answering(head)
+        await asyncio.sleep(latency_s if b"/chat/" in head else 0)
         writer.write(b"HTTP/1.1 %b\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%b" % (status, len(body), body))
         writer.close()
 
@@ -244,6 +247,24 @@ def test_a_server_that_lists_two_models_in_the_middle_of_a_run_ends_no_run(produ
     code = run(lambda: against(answering, lambda url: run_worker(settings(product, url, watch=watch), log)))
     assert code is Exit.DONE
     assert log.has("several models: kimi, other")
+
+
+def test_a_refusal_is_heeded_before_its_place_is_given_to_the_next_prompt(product: Product, log: Lines) -> None:
+    product.import_prompts("busy", prompts(8))
+    asked_s: list[float] = []
+
+    def answering(head: bytes) -> tuple[bytes, bytes]:
+        if b"/chat/" not in head:
+            return b"200 OK", models("kimi")
+        asked_s.append(time.monotonic())
+        if len(asked_s) <= 4:
+            return b"429 Too Many Requests", b"{}"
+        return b"200 OK", chat("thought</think>answer")
+
+    # So long that the worker waits for nothing but answers when they come.
+    code = run(lambda: against(answering, lambda url: run_worker(settings(product, url), log), latency_s=0.7))
+    assert code is Exit.DONE
+    assert asked_s[4] - asked_s[0] >= 0.7 + FIRST_PAUSE_S
 
 
 def test_a_stored_body_that_cannot_be_read_is_told_of_and_its_job_goes_on(tmp_path: Path, log: Lines) -> None:

@@ -16,8 +16,9 @@ from app.store.codec import pack
 
 NUMBERS = st.integers(0, 2**62)
 leases = st.builds(
-    Lease, NUMBERS.map(JobId), NUMBERS, NUMBERS.map(WorkerId), NUMBERS, NUMBERS.map(DatasetId), NUMBERS, NUMBERS
-)
+    Lease, NUMBERS.map(JobId), NUMBERS, NUMBERS.map(WorkerId), NUMBERS, NUMBERS.map(DatasetId), NUMBERS, NUMBERS,
+    deaths=NUMBERS, leased_ms=st.none() | NUMBERS,
+)  # fmt: skip
 replies = st.builds(
     Reply,
     lease=leases,

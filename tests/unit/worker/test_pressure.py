@@ -47,6 +47,16 @@ def test_a_limit_that_was_full_long_ago_has_to_be_full_for_a_second_again() -> N
     assert pressure.limit == 64
 
 
+def test_a_limit_that_is_looked_at_now_and_then_and_always_full_doubles() -> None:
+    """A claim for another server may take seconds, and as long nobody looks at this one."""
+    pressure = Pressure.open(1000)
+    limits = []
+    for look in range(4):
+        pressure.room(pressure.limit, look * 5.0)
+        limits.append(pressure.limit)
+    assert limits == [32, 64, 128, 256]
+
+
 def test_room_that_nobody_uses_does_not_grow() -> None:
     pressure = Pressure.open(100)
     for second in range(60):
