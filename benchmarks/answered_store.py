@@ -9,9 +9,9 @@ SIZE = 16_384  # bytes of a body
 
 
 def answered_store(rows: int) -> Path:
-    """The store with so many answers. Only read it."""
+    """The store with so many answers. Leave its rows alone."""
     CACHE.mkdir(parents=True, exist_ok=True)
-    path = CACHE / f"answered-{rows}-{schema()}.db"
+    path = CACHE / f"answered-{rows}-{SIZE}-{schema()}.db"
     if not path.exists():
         part = path.with_suffix(".part")
         for old in CACHE.glob(f"{part.name}*"):

@@ -11,11 +11,12 @@ The same then in a store of three million jobs, beside exports, one after the ot
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 
 from benchmarks import running
 from benchmarks.figure import Figure
@@ -48,17 +49,18 @@ def measure(scale: Scale, folder: Path) -> list[Figure]:
     prompts = running.prompts_file(folder, scale.occupancy_jobs)
     product = running.imported(folder / "store", prompts)
     steady, restarted = (
-        100 * _share(running.copied(product, folder / f"{restart}"), scale, restart=restart)
-        for restart in (False, True)
+        _course(running.copied(product, folder / f"{restart}"), scale, restart=restart) for restart in (False, True)
     )
     large = _large(scale, folder / "large", prompts)
     with _beside_others(large) as exports:
-        beside = 100 * _share(large, scale, restart=True)
-    said = f"{beside:.1f} % beside {TABS} tabs and {len(exports)} exports of {len(exports[0].read_bytes()) >> 20} MB"
+        loaded = _course(large, scale, restart=True)
+    filled = f"{steady.filling_s:.1f} s from the first request to all {scale.slots} slots"
+    said = f"{loaded.busy:.1f} % beside {TABS} tabs and {len(exports)} exports of {exports[0] >> 20} MB"
+    lost = restarted.busy - loaded.busy
     return [
-        Figure("B", "busy slots of a server, one worker", steady, 99, "%", at_least=True),
-        Figure("B", "the same, the worker restarted once", restarted, 99, "%", at_least=True),
-        Figure("B", f"lost of it in a store of {scale.large_store:,} jobs", restarted - beside, 0.5, "%", note=said),
+        Figure("B", "busy slots of a server, one worker", steady.busy, 99, "%", at_least=True, note=filled),
+        Figure("B", "the same, the worker restarted once", restarted.busy, 99, "%", at_least=True),
+        Figure("B", f"lost of it in a store of {scale.large_store:,} jobs", lost, 0.5, "%", note=said),
     ]
 
 
@@ -72,52 +74,62 @@ def _large(scale: Scale, folder: Path, prompts: Path) -> Product:
 
 
 @contextmanager
-def _beside_others(product: Product) -> Iterator[list[Path]]:
-    """Open tabs, and an export at any time; the files of the exports that came to their end."""
-    over, files = Event(), list[Path]()
-    exports = Thread(target=_export_again, args=(product, over, files))
-    with dashboard(product.folder, "--no-auth", db=str(product.db)) as shown, open_tabs(shown, TABS):
-        exports.start()
-        try:
-            yield files
-        finally:
-            over.set()
-            exports.join()
+def _beside_others(product: Product) -> Iterator[list[int]]:
+    """Open tabs, and an export at any time; the sizes of the exports that came to their end."""
+    sizes: list[int] = []
+    with (
+        dashboard(product.folder, "--no-auth", db=str(product.db)) as shown,
+        open_tabs(shown, TABS),
+        running.beside([partial(_export_again, product, sizes)]),
+    ):
+        yield sizes
 
 
-def _export_again(product: Product, over: Event, files: list[Path]) -> None:
+def _export_again(product: Product, sizes: list[int], over: Event) -> None:
+    file = product.folder / "answered.jsonl"
     while not over.is_set():
-        file = product.folder / f"answered-{len(files)}.jsonl"
-        command = [*COMMAND, "export", "--dataset", "answered", "-o", str(file)]
+        command = [*COMMAND, "export", "--dataset", "answered", "--overwrite", "-o", str(file)]
         running.Running(command, product.folder).wait()
-        files.append(file)
+        sizes.append(file.stat().st_size)
 
 
-def _share(product: Product, scale: Scale, *, restart: bool) -> float:
-    """Busy slot seconds of all slot seconds."""
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a run went."""
+
+    busy: float  # slots, of 100
+    filling_s: float  # from the first request until all slots were busy
+
+
+def _course(product: Product, scale: Scale, *, restart: bool) -> Course:
     slots = scale.slots
     about = ("--dataset", "data", "--concurrency", str(slots))
     with Simulator("--latency", LATENCY, "--slots", str(slots), "--answer-bytes", "2048") as simulator:
         workers = [running.worker(product, simulator.url, *about)]
-        first = _when(simulator, lambda now: now.busy == slots)
+        begun = _when(simulator, workers, lambda now: now.busy > 0)
+        first = _when(simulator, workers, lambda now: now.busy == slots)
         if restart:
-            _when(simulator, lambda now: now.answers >= scale.occupancy_jobs // 3)
+            _when(simulator, workers, lambda now: now.answers >= scale.occupancy_jobs // 3)
             workers.append(running.worker(product, simulator.url, *about))
-            _when(simulator, lambda now: now.queued >= slots * 3 // 4)
+            _when(simulator, workers, lambda now: now.queued >= slots * 3 // 4)
             workers[0].process.send_signal(signal.SIGTERM)
-        last = _when(simulator, lambda now: now.answers >= scale.occupancy_jobs - slots)
+        last = _when(simulator, workers[-1:], lambda now: now.answers >= scale.occupancy_jobs - slots)
         workers.pop().wait()
         for told in workers:
             told.wait(code=128 + signal.SIGTERM)
     assert product.value(DONE) == scale.occupancy_jobs
-    return (last.busy_slot_s - first.busy_slot_s) / (last.at_s - first.at_s) / slots
+    share = (last.busy_slot_s - first.busy_slot_s) / (last.at_s - first.at_s) / slots
+    return Course(100 * share, first.at_s - begun.at_s)
 
 
-def _when(simulator: Simulator, holds: Callable[[Moment], bool]) -> Moment:
-    """The first look at which something holds."""
+def _when(simulator: Simulator, workers: Sequence[running.Running], holds: Callable[[Moment], bool]) -> Moment:
+    """The first look at which something holds. A worker that ends before is an error: then it may never hold."""
     while True:
         stats = simulator.stats()
         now = Moment(stats["seconds"], stats["busy_slot_seconds"], stats["answers"], stats["busy"], stats["queued"])
         if holds(now):
             return now
+        ended = [worker for worker in workers if worker.has_ended()]
+        if ended:
+            raise RuntimeError(f"a worker ended early: {ended[0].log.read_text(errors='replace')}")
         time.sleep(0.05)

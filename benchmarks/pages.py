@@ -6,13 +6,15 @@ import re
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from threading import Barrier, Event, Thread
+from threading import Barrier, Event
 
 from benchmarks.measuring import cpu_s_of
+from benchmarks.running import beside
 from tests.support.dashboard import Dashboard, dashboard
 from tests.support.product import Product, wait_for
 from tests.support.simulator import Simulator
@@ -84,19 +86,19 @@ def measure(jobs: int, tabs: int, seconds: float, folder: Path | None = None) ->
             before = _rate(simulator, seconds * ALONE)
             spent_s = cpu_s_of(shown.process.pid)
             with open_tabs(shown, tabs) as spread:
-                beside = _rate(simulator, seconds)
+                with_tabs = _rate(simulator, seconds)
             spent_s = cpu_s_of(shown.process.pid) - spent_s
             after = _rate(simulator, seconds * ALONE)
             at_once = _tabs(tabs)
-            together = Barrier(tabs)
-            with _each(at_once, lambda tab, _over: _burst(tab, shown, together)):
+            together = Barrier(tabs, timeout=60)
+            with beside([partial(_burst, tab, shown, together) for tab in at_once]):
                 pass
         _print(f"{tabs} tabs, each every {EVERY_S:.0f} s, {JITTER:.0%} jitter", spread)
         _print(f"{tabs} tabs at one instant, {BURSTS} times", at_once)
         polls = sum(len(tab.took) for tab in spread)
         print(f"the server: {spent_s / polls * 1000:.1f} ms of CPU a poll, {spent_s / seconds:.1%} of a core")
         alone = (before + after) / 2
-        print(f"the worker: {alone:.2f} answers/s alone, {beside:.2f} beside {tabs} tabs: {beside / alone:.1%}")
+        print(f"the worker: {alone:.2f} answers/s alone, {with_tabs:.2f} beside {tabs} tabs: {with_tabs / alone:.1%}")
 
 
 def _filled(folder: Path, jobs: int) -> Product:
@@ -117,25 +119,12 @@ def _filled(folder: Path, jobs: int) -> Product:
 def open_tabs(shown: Dashboard, count: int) -> Iterator[list[Tab]]:
     """So many tabs of the pages of a dataset `data`, until the block ends."""
     tabs = _tabs(count)
-    with _each(tabs, lambda tab, over: _keep_open(tab, shown, over)):
+    with beside([partial(_keep_open, tab, shown) for tab in tabs]):
         yield tabs
 
 
 def _tabs(count: int) -> list[Tab]:
     return [Tab(*PAGES[number % len(PAGES)]) for number in range(count)]
-
-
-@contextmanager
-def _each(tabs: Sequence[Tab], work: Callable[[Tab, Event], None]) -> Iterator[None]:
-    """Every tab at work, in a thread of its own, until the block ends."""
-    over = Event()
-    threads = [Thread(target=work, args=(tab, over)) for tab in tabs]
-    for thread in threads:
-        thread.start()
-    yield
-    over.set()
-    for thread in threads:
-        thread.join()
 
 
 def _keep_open(tab: Tab, shown: Dashboard, over: Event) -> None:
@@ -148,7 +137,7 @@ def _keep_open(tab: Tab, shown: Dashboard, over: Event) -> None:
     connection.close()
 
 
-def _burst(tab: Tab, shown: Dashboard, together: Barrier) -> None:
+def _burst(tab: Tab, shown: Dashboard, together: Barrier, _over: Event) -> None:
     for _ in range(BURSTS):
         connection = shown.connection()
         connection.connect()

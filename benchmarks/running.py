@@ -5,8 +5,11 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 
 from benchmarks import data
 from benchmarks.measuring import Spent
@@ -40,6 +43,20 @@ def copied(product: Product, folder: Path) -> Product:
     return copy
 
 
+@contextmanager
+def beside(works: Sequence[Callable[[Event], object]]) -> Iterator[None]:
+    """Each work in a thread of its own until the block ends, which its event tells it; what fails in one is raised."""
+    over = Event()
+    with ThreadPoolExecutor(len(works)) as threads:
+        begun = [threads.submit(work, over) for work in works]
+        try:
+            yield
+        finally:
+            over.set()
+        for one in begun:
+            one.result()
+
+
 class Running:
     """A process that was started, and what it took at its end."""
 
@@ -60,6 +77,10 @@ class Running:
         status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
         return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
+    def has_ended(self) -> bool:
+        """Whether nothing is left of it but its exit code."""
+        return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
     def wait(self, code: int = 0) -> Spent:
         """Its end."""
         peak = self._peak_until_end()
@@ -73,7 +94,7 @@ class Running:
     def _peak_until_end(self) -> int:
         """The last peak that was seen: a process that has ended has none any more."""
         peak = 0
-        while os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        while not self.has_ended():
             try:
                 peak = self.peak_bytes()
             except (IndexError, FileNotFoundError, ProcessLookupError):

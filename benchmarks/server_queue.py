@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 
-def procrastinate(url: str) -> Callable[[Path, Sequence[str], Sequence[str]], None]:
+def procrastinate(url: str) -> Callable[[Sequence[str], Sequence[str]], None]:
     """Tasks of a worker that has 64 of them in hand; the schema is made before anything is measured."""
     from procrastinate import App, PsycopgConnector, SyncPsycopgConnector
 
@@ -30,7 +29,7 @@ def procrastinate(url: str) -> Callable[[Path, Sequence[str], Sequence[str]], No
                 queues=["prompts"], wait=False, concurrency=64, listen_notify=False, install_signal_handlers=False
             )
 
-    def work(_folder: Path, prompts: Sequence[str], answers: Sequence[str]) -> None:
+    def work(prompts: Sequence[str], answers: Sequence[str]) -> None:
         nonlocal texts
         texts = answers
         asyncio.run(through(prompts))

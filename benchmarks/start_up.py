@@ -37,6 +37,7 @@ def _to_first(product: Product, simulator: Simulator) -> float:
     asked = simulator.stats()["requests"]
     started = running.worker(product, simulator.url)
     while simulator.stats()["requests"] == asked:
+        assert not started.has_ended()
         time.sleep(0.02)  # what is waited for is another process
     taken = started.cpu_s()
     started.process.kill()

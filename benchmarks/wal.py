@@ -18,7 +18,8 @@ class Wal:
 
     def __enter__(self) -> Self:
         self._connection = sqlite3.connect(self._db, isolation_level=None)
-        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        ((busy, *_),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        assert not busy
         self._connection.execute("BEGIN")
         self._connection.execute("SELECT seq FROM meta").fetchall()
         return self
