@@ -8,13 +8,12 @@ from app.export import statements
 from app.export.request import Only, lost_reasoning, takes
 from app.model.errors import IntegrityFailure, NotFound
 from app.model.ids import DatasetId, Seq
-from app.model.states import JobState
+from app.model.states import OPEN, JobState
 from app.model.verdicts import Verdict
 from app.store.store import Store
 from app.store.transaction import Reads
 
 IDS_LISTED = 1000  # of what is left out, in the manifest
-OPEN = frozenset({JobState.READY, JobState.LEASED, JobState.WAITING})
 
 
 @dataclass(frozen=True, slots=True)

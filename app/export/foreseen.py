@@ -5,12 +5,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from math import ceil
 
-from app.export.census import OPEN, Census
+from app.export.census import Census
 from app.export.pages import answers_between
 from app.export.presets import EACH_TURN, Preset
 from app.export.request import Container, ExportRequest, Format
 from app.export.sink import sink_of
 from app.export.walk import OVER_LIMIT, Taking, Walked, columns_of, lines_of
+from app.model.states import OPEN
 from app.store.store import Store
 
 PLACES, NEIGHBOURS = 8, 8  # where answers are looked at for the size, and how many jobs at each

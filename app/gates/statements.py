@@ -23,6 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.sql.dml import ReturningUpdate
 
+from app.model.states import OPEN
 from app.store.batch import batch_rows
 from app.store.beside import on_servers, only_one_at
 from app.store.tables import ALARM, COUNTER, DATASET, ENDPOINT, GATE_WINDOW
@@ -74,7 +75,7 @@ def keep_windows() -> Insert:
 @cache
 def ended_windows() -> Select[Any]:
     """Every window of a dataset without an open job, with what it is judged by."""
-    of_open = COUNTER.c.metric.in_(["state:ready", "state:waiting", "state:leased"])
+    of_open = COUNTER.c.metric.in_([f"state:{state}" for state in OPEN])
     return (
         select(DATASET.c.id.label("dataset"), DATASET.c.name, DATASET.c.config)
         .add_columns(*(GATE_WINDOW.c[fact] for fact in _FACTS))

@@ -34,7 +34,7 @@ from app.model.limits import (
     FIRST_REST_MS,
     LONGEST_WAIT_MS,
 )
-from app.model.states import Event, JobState
+from app.model.states import OPEN, Event, JobState
 from app.store.batch import batch_rows
 from app.store.beside import on_servers
 from app.store.guards import may
@@ -341,7 +341,7 @@ def work_left() -> Select[Any]:
     return (
         select(DATASET.c.id, DATASET.c.name, COUNTER.c.metric, COUNTER.c.n)
         .join(COUNTER, COUNTER.c.dataset_id == DATASET.c.id)
-        .where(COUNTER.c.metric.in_(["state:ready", "state:waiting", "state:leased", "state:failed"]), COUNTER.c.n > 0)
+        .where(COUNTER.c.metric.in_([f"state:{state}" for state in (*OPEN, JobState.FAILED)]), COUNTER.c.n > 0)
     )
 
 

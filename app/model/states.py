@@ -14,6 +14,9 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"  # a person took it out
 
 
+OPEN = (JobState.READY, JobState.LEASED, JobState.WAITING)  # an answer may come yet
+
+
 class Event(StrEnum):
     """What can happen to a job."""
 

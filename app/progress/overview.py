@@ -9,7 +9,7 @@ from app.model.errors import no_such_dataset
 from app.model.gates import AlarmKind
 from app.model.lease import Cause
 from app.model.limits import least_free_disk
-from app.model.states import JobState
+from app.model.states import OPEN, JobState
 from app.model.sums import Sums
 from app.model.verdicts import Fraction, Verdict, capture_rate
 from app.progress.eta import Eta
@@ -17,7 +17,6 @@ from app.progress.rates import Rate
 from app.spool.looking import SpoolState
 
 LATE_AFTER_MS = 30_000  # two heartbeats
-OPEN = (JobState.READY, JobState.LEASED, JobState.WAITING)
 NO_TURNS = Fraction(0, 0)
 
 

@@ -10,6 +10,7 @@ from app.responses.keep import PackedReply
 from app.spool.file import SpoolFile, create
 from app.spool.record import SpooledAnswer
 from app.store.codec import pack
+from tests.integration.store import raw
 from tests.support.filled import Filled
 from worker.log import Log
 from worker.pool import Pool
@@ -17,6 +18,11 @@ from worker.replaying import Replayer
 from worker.shutdown import Ending
 from worker.slot import Tools
 from worker.spooling import Spooling
+
+EVERYTHING = """SELECT job.sample_id, job.state, job.attempt, job.tries, response.attempt, response.late,
+    response.accepted_seq IS NOT NULL, response.superseded_seq IS NOT NULL, reading.verdict
+    FROM job LEFT JOIN response ON response.job_id = job.id LEFT JOIN reading ON reading.response_id = response.id
+    ORDER BY job.id, response.id"""
 
 
 @contextmanager
@@ -30,6 +36,11 @@ def tools_of(room: Filled, hold_s: float = 0.1, reserve: int = 0) -> Iterator[To
         yield Tools(room.store, pool, ending, log, None, Spooling(room.store, file, ending, log, hold_s))
     finally:
         file.close()
+
+
+def rows(path: Path) -> list[tuple[object, ...]]:
+    """Every job with its responses and their readings."""
+    return raw.query(path, EVERYTHING)
 
 
 def replayer(room: Filled, tools: Tools) -> Replayer:

@@ -1,7 +1,5 @@
 """Spooled answers go the ordinary way into the store, once, however often they are brought in."""
 
-import errno
-import os
 import signal
 import subprocess
 import sys
@@ -11,28 +9,16 @@ from typing import Any
 import anyio
 import pytest
 
-from app.leasing.claim import Prompt
-from app.model.errors import IntegrityFailure, Unavailable
+from app.model.errors import Unavailable
 from app.responses.unread import load_bodies
-from app.spool.file import SpoolFile
 from app.spool.folders import open_own
 from app.spool.looking import SpoolState, look
 from app.store.store import Store
 from tests.integration.spool import kit
 from tests.integration.store import raw
-from tests.integration.store.kit import ROOT, process, run, says, tell
-from tests.support.filled import chat, filled, thought
+from tests.integration.store.kit import ROOT, run
+from tests.support.filled import filled, thought
 from worker import replaying
-
-EVERYTHING = """SELECT job.sample_id, job.state, job.attempt, job.tries, response.attempt, response.late,
-    response.accepted_seq IS NOT NULL, response.superseded_seq IS NOT NULL, reading.verdict
-    FROM job LEFT JOIN response ON response.job_id = job.id LEFT JOIN reading ON reading.response_id = response.id
-    ORDER BY job.id, response.id"""
-PROMPT = Prompt("s1", 0, "[]", None, None, "{}", dataset="data", content_sha256="0")
-
-
-def rows(path: Path) -> list[tuple[object, ...]]:
-    return raw.query(path, EVERYTHING)
 
 
 def restore(store: Store) -> None:
@@ -58,8 +44,8 @@ def test_an_answer_is_accepted_once_however_often_it_is_brought_in(tmp_path: Pat
                     left = kit.left_by_dead(room, answer, answer, name=name)
                     await replayer.look()
                     assert not left.exists()
-                    assert rows(path)[0] == ("s1", "done", 1, 0, 1, 0, 1, 0, "split_from_content")
-                    assert len(rows(path)) == 2
+                    assert kit.rows(path)[0] == ("s1", "done", 1, 0, 1, 0, 1, 0, "split_from_content")
+                    assert len(kit.rows(path)) == 2
                 assert tools.spooling.looked
 
     run(work)
@@ -90,10 +76,10 @@ def test_a_body_that_was_brought_in_is_read_later_where_the_store_cannot_be_read
                 for _ in range(2):
                     with pytest.raises(Unavailable):
                         await replayer.look()
-                    assert rows(path) == [("s1", "leased", 1, 0, 1, 0, 0, 0, None)]
+                    assert kit.rows(path) == [("s1", "leased", 1, 0, 1, 0, 0, 0, None)]
                     assert not tools.spooling.idle
                 await replayer.look()
-                assert rows(path) == [("s1", "done", 1, 0, 1, 0, 1, 0, "split_from_content")]
+                assert kit.rows(path) == [("s1", "done", 1, 0, 1, 0, 1, 0, "split_from_content")]
                 assert tools.spooling.idle
 
     monkeypatch.setattr(replaying, "load_bodies", load)
@@ -114,7 +100,7 @@ def test_a_newer_accepted_answer_wins_and_the_spooled_one_is_kept_as_late(tmp_pa
                 await kit.replayer(room, tools).look()
 
     run(work)
-    assert [row[4:8] for row in rows(path)] == [(2, 0, 1, 0), (1, 1, 0, 0)]
+    assert [row[4:8] for row in kit.rows(path)] == [(2, 0, 1, 0), (1, 1, 0, 0)]
 
 
 def test_a_malformed_answer_comes_back_as_a_failed_attempt(tmp_path: Path) -> None:
@@ -129,7 +115,7 @@ def test_a_malformed_answer_comes_back_as_a_failed_attempt(tmp_path: Path) -> No
                 await kit.replayer(room, tools).look()
 
     run(work)
-    assert rows(path) == [("s1", "waiting", 1, 0, 1, 0, 0, 0, "malformed")]
+    assert kit.rows(path) == [("s1", "waiting", 1, 0, 1, 0, 0, 0, "malformed")]
 
 
 @pytest.mark.parametrize("state", ["ready", "done", "cancelled"])
@@ -164,7 +150,7 @@ def test_after_a_restore_an_answer_is_matched_by_its_sample_and_accepted_where_n
 
     left = run(spool)
     run(lambda: bring(left))
-    found = [row for row in rows(path) if row[0] == "s1"]
+    found = [row for row in kit.rows(path) if row[0] == "s1"]
     assert {
         "ready": [("s1", "done", 2, 0, 2, 0, 1, 0, "split_from_content")],
         "done": [
@@ -196,7 +182,7 @@ def test_after_a_restore_an_answer_waits_while_somebody_works_at_its_job(tmp_pat
             assert not left.exists()
 
     run(work)
-    assert [row[4:7] for row in rows(path)] == [(2, 0, 1), (3, 1, 0), (4, 1, 0)]
+    assert [row[4:7] for row in kit.rows(path)] == [(2, 0, 1), (3, 1, 0), (4, 1, 0)]
 
 
 @pytest.mark.parametrize("what", ["another store", "no such sample", "another content", "a job of another number"])
@@ -224,7 +210,7 @@ def test_an_answer_that_matches_no_job_is_kept_and_never_deleted(tmp_path: Path,
     found = run(work)
     assert [file.path.name for file in found.files] == ["dead.kept"]
     assert (found.waiting, found.kept) == (0, 1)
-    assert [row[1] for row in rows(tmp_path / "t.db")] == ["leased", "done"]
+    assert [row[1] for row in kit.rows(tmp_path / "t.db")] == ["leased", "done"]
 
 
 @pytest.mark.parametrize("verb", ["die_after_fsync", "die_after_commit"])
@@ -242,7 +228,7 @@ def test_a_worker_killed_on_the_way_into_the_store_loses_and_doubles_nothing(tmp
             assert look(room.store.place).files == ()
 
     run(work)
-    assert rows(path)[0] == ("s1", "done", 1, 0, 1, 0, 1, 0, "split_from_content")
+    assert kit.rows(path)[0] == ("s1", "done", 1, 0, 1, 0, 1, 0, "split_from_content")
     assert raw.query(path, "SELECT count(*) FROM response") == [(1,)]
     assert raw.query(path, "SELECT count(*) FROM unread") == [(0,)]
 
@@ -264,7 +250,7 @@ def test_the_answers_of_a_live_worker_are_left_to_it(tmp_path: Path) -> None:
                 other.close()
 
     run(work)
-    assert rows(tmp_path / "t.db")[0][1] == "done"
+    assert kit.rows(tmp_path / "t.db")[0][1] == "done"
 
 
 def test_a_file_that_is_taken_over_is_found_by_the_dead_ones_name_until_it_is_empty(tmp_path: Path) -> None:
@@ -290,98 +276,3 @@ def test_a_file_that_is_taken_over_is_found_by_the_dead_ones_name_until_it_is_em
             assert list(place.spool.iterdir()) == []
 
     run(work)
-
-
-def test_an_answer_goes_to_the_spool_while_the_store_is_locked_and_may_ask_says_no(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with filled(tmp_path / "t.db", patient=True, busy_timeout_ms=20) as room:
-            await room.dataset("data", 1)
-            (lease,) = await room.claim(1)
-            with kit.tools_of(room) as tools:
-                replayer = kit.replayer(room, tools)
-                await replayer.look()
-                assert tools.spooling.may_ask
-                with process("hold", room.store.place.path) as other:
-                    assert says(other) == "held"
-                    assert await tools.spooling.keep(kit.packed(room, lease, thought(1)), PROMPT) is None
-                    assert not tools.spooling.may_ask
-                    assert isinstance(tools.spooling.left_behind(), Unavailable)
-                    with pytest.raises(Unavailable):
-                        await replayer.look()
-                    tell(other)
-                await replayer.look()
-                assert tools.spooling.may_ask
-                assert tools.spooling.left_behind() is None
-
-    run(work)
-    assert rows(tmp_path / "t.db") == [("s1", "done", 1, 0, 1, 0, 1, 0, "split_from_content")]
-
-
-def test_an_answer_that_neither_store_nor_spool_takes_is_held_until_one_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tried = anyio.Event()
-
-    def full(_file: SpoolFile, _answer: object) -> None:
-        anyio.from_thread.run_sync(tried.set)
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    async def work() -> None:
-        async with filled(tmp_path / "t.db", patient=True, busy_timeout_ms=20) as room:
-            await room.dataset("data", 1)
-            (lease,) = await room.claim(1)
-            with kit.tools_of(room) as tools:
-                tools.spooling.looked = True
-                monkeypatch.setattr(SpoolFile, "append", full)
-                with process("hold", room.store.place.path) as other:
-                    assert says(other) == "held"
-                    async with anyio.create_task_group() as slots:
-                        slots.start_soon(tools.spooling.keep, kit.packed(room, lease, thought(1)), PROMPT)
-                        await tried.wait()
-                        while not tools.spooling.stuck:
-                            await anyio.lowlevel.checkpoint()
-                        assert not tools.spooling.may_ask
-                        tell(other)
-                assert tools.spooling.may_ask
-
-    run(work)
-    assert raw.query(tmp_path / "t.db", "SELECT count(*) FROM response") == [(1,)]
-
-
-def test_an_answer_that_a_damaged_store_cannot_take_is_in_the_spool(tmp_path: Path) -> None:
-    path = tmp_path / "t.db"
-
-    async def prepare() -> None:
-        async with filled(path) as room:
-            await room.dataset("data", 1)
-
-    async def work() -> None:
-        async with filled(path, patient=True) as room:
-            with kit.tools_of(room) as tools:
-                room.thinking[1] = None  # type: ignore[index]
-                (lease,) = await room.claim(1)
-                with anyio.CancelScope(shield=True):
-                    assert await tools.spooling.keep(kit.packed(room, lease, thought(1)), PROMPT) is None
-                    assert len(tools.spooling.file.waiting) == 1
-
-    run(prepare)
-    raw.spoil(path, ["response"])
-    with pytest.raises(IntegrityFailure):
-        run(work)
-
-
-def test_a_settling_that_cannot_be_committed_is_done_later(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with filled(tmp_path / "t.db", patient=True, busy_timeout_ms=20) as room:
-            await room.dataset("data", 1)
-            (lease,) = await room.claim(1)
-            with kit.tools_of(room) as tools:
-                response = await tools.spooling.keep(kit.packed(room, lease, chat("no thought")), PROMPT)
-                assert response is not None
-                tools.spooling.unsettled.add(response)
-                assert not tools.spooling.idle
-                await kit.replayer(room, tools).look()
-                assert tools.spooling.idle
-
-    run(work)
-    assert rows(tmp_path / "t.db")[0][1] == "done"
